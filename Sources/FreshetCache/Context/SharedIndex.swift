@@ -16,20 +16,16 @@ final class SharedIndex: Sendable {
     private let calls = CallGroups<IndexCall>()
     /// Concurrent durable transactions share the flush of the log.
     let flush = SharedFlush()
-    /// Records that the next access stores.
-    let deferred = DeferredRecords()
+    /// Stores the deferred records with the transactions.
+    let writer = DeferredRecordWriter()
     private let replacements = Atomic<Int>(0)
     private let contentSize = Atomic<Int64>(0)
     /// Called after the index was replaced, with its path.
     private let onRebuild: @Sendable (RecoveryReport.Index, String) -> Void
-    /// Until when no reader stores the deferred records first.
-    private let blockedUntil = Mutex<ContinuousClock.Instant?>(nil)
     /// Until when callers wait for another process at the end; nil: the end has not begun.
     private let lastWait = Mutex<ContinuousClock.Instant?>(nil)
     /// The changes that failed since then because of another process.
     private let failedAtEnd = Atomic<Int>(0)
-    /// Whether deferred records wait because there is no space, which was logged.
-    private let waits = Atomic<Bool>(false)
     /// Called with a pipeline whose deferred record could not be stored, or has to wait.
     private let onLoss: @Sendable (_ pipeline: String, CacheError) -> Void
 
@@ -50,6 +46,9 @@ final class SharedIndex: Sendable {
 
     /// The bytes of all content in the index, as of its last change.
     var contentBytes: Int64 { contentSize.load(ordering: .relaxed) }
+
+    /// Records that the next access stores.
+    var deferred: DeferredRecords { writer.records }
 
     /// Updates ``contentBytes``.
     func measure(_ index: borrowing CacheIndex) throws(SQLiteError) {
@@ -115,10 +114,10 @@ final class SharedIndex: Sendable {
     }
 
     private func runTogether(_ transactions: [IndexCall], in index: borrowing CacheIndex) {
-        var (lost, isBodyReached): (Loss?, Bool) = (nil, false)
+        var (lost, isBodyReached): (IndexCall.Loss?, Bool) = (nil, false)
         defer { transactions.first?.lost = lost }
         do throws(SQLiteError) {
-            try transaction(isDurable: transactions.contains(where: \.isDurable), in: index, &lost) {
+            try writer.transaction(isDurable: transactions.contains(where: \.isDurable), in: index, &lost) {
                 (index) throws(SQLiteError) in
                 isBodyReached = true
                 for call in transactions { try call.body(index) }
@@ -139,13 +138,15 @@ final class SharedIndex: Sendable {
         do throws(SQLiteError) {
             switch call.kind {
             case .access(let storesDeferred):
-                if storesDeferred, !isBlocked { call.lost = store(deferred.take(), in: index).lost ?? call.lost }
-                try withSpace(in: index, call.body)
+                if storesDeferred, !writer.isBlocked {
+                    call.lost = writer.store(deferred.take(), in: index).lost ?? call.lost
+                }
+                try writer.withSpace(in: index, call.body)
                 call.end()
             case .transaction(let isDurable, _):
                 var lost = call.lost
                 defer { call.lost = lost }
-                try transaction(isDurable: isDurable, in: index, &lost, call.body)
+                try writer.transaction(isDurable: isDurable, in: index, &lost, call.body)
                 end([call], in: index)
             }
         } catch {
@@ -167,137 +168,7 @@ final class SharedIndex: Sendable {
         call.fail(error)
     }
 
-    private func transaction<Value>(
-        isDurable: Bool, in index: borrowing CacheIndex, _ lost: inout Loss?,
-        _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
-    ) throws(SQLiteError) -> Value {
-        var batch = deferred.take()
-        if batch.records.count > CacheLimits.recordsPerTransaction {
-            let stored = store(batch, in: index)
-            lost = stored.lost ?? lost
-            // It has waited for the other process already.
-            if let obstacle = stored.obstacle, obstacle.isBusy { throw obstacle }
-            batch = deferred.takeHooks()
-        }
-        guard !batch.isEmpty else {
-            return try withSpace(in: index) { (index) throws(SQLiteError) in
-                try index.transaction(isDurable: isDurable, body)
-            }
-        }
-        var isBodyReached = false
-        do throws(SQLiteError) {
-            let value = try index.transaction(isDurable: isDurable) { (index) throws(SQLiteError) in
-                try index.store(batch)
-                isBodyReached = true
-                return try body(index)
-            }
-            noteStored()
-            return value
-        } catch {
-            if error.isUnwritable {
-                // There is perhaps space without the runs and checks.
-                lost = keep(DeferredRecords.Batch(records: batch.records), because: error) ?? lost
-                batch.records = []
-                index.makeSpace()
-                do throws(SQLiteError) {
-                    return try index.transaction(isDurable: isDurable) { (index) throws(SQLiteError) in
-                        try index.store(batch)
-                        return try body(index)
-                    }
-                } catch {
-                    lost = store(batch, in: index).lost ?? lost
-                    throw error
-                }
-            }
-            if !isBodyReached, error.isBusy {
-                lost = keep(batch, because: error) ?? lost
-                throw error
-            }
-            lost = store(batch, in: index).lost ?? lost
-            if isBodyReached { throw error }
-        }
-        // A record causes the error, not this caller's change.
-        return try index.transaction(isDurable: isDurable, body)
-    }
-
-    private typealias Loss = IndexCall.Loss
-
-    /// Stores what was deferred, a part in each transaction. If one record causes an error, each is stored in its own,
-    /// so that the others are not lost. If another process has locked the index, or if there is no space, they go on
-    /// waiting.
-    ///
-    /// - Returns: the first one that could not be stored; and why the rest waits, if it does.
-    private func store(
-        _ batch: DeferredRecords.Batch, in index: borrowing CacheIndex
-    ) -> (lost: Loss?, obstacle: SQLiteError?) {
-        var (rest, lost): (DeferredRecords.Batch, Loss?) = (batch, nil)
-        while !rest.isEmpty {
-            let part = DeferredRecords.Batch(
-                records: Array(rest.records.prefix(CacheLimits.recordsPerTransaction)), hooks: rest.hooks)
-            do throws(SQLiteError) {
-                try withSpace(in: index) { (index) throws(SQLiteError) in
-                    try index.transaction { (index) throws(SQLiteError) in try index.store(part) }
-                }
-            } catch {
-                if error.isBusy || error.isUnwritable { return (keep(rest, because: error) ?? lost, error) }
-                // All others would fail for the same reason.
-                guard error.isOfOneChange else { return (Loss(pipeline: part.pipeline, error: .index(error)), nil) }
-                for single in part.singles {
-                    do throws(SQLiteError) {
-                        try index.transaction { (index) throws(SQLiteError) in try index.store(single) }
-                    } catch {
-                        if error.isBusy || error.isUnwritable { return (keep(rest, because: error) ?? lost, error) }
-                        lost = lost ?? Loss(pipeline: single.pipeline, error: .index(error))
-                    }
-                    rest.remove(single)
-                }
-                continue
-            }
-            rest.records.removeFirst(part.records.count)
-            rest.hooks = [:]
-        }
-        if lost == nil { noteStored() }
-        return (lost, nil)
-    }
-
-    /// Records were stored. If others still wait for space, that was logged.
-    private func noteStored() {
-        if deferred.count == 0 { waits.store(false, ordering: .relaxed) }
-    }
-
-    /// Another process has locked the index, or there is no space: the records go on waiting, and readers do not try to
-    /// store them again for a moment.
-    ///
-    /// - Returns: what has to be logged: the first record that waits for space.
-    private func keep(_ batch: DeferredRecords.Batch, because error: SQLiteError) -> Loss? {
-        guard !batch.isEmpty else { return nil }
-        deferred.putBack(batch)
-        blockedUntil.withLock { $0 = .now + .milliseconds(Int(CacheLimits.indexBusyMilliseconds)) }
-        guard error.isUnwritable else { return nil }
-        deferred.dropOldest()
-        return waits.exchange(true, ordering: .relaxed)
-            ? nil : Loss(pipeline: batch.pipeline, error: .recordsWait(error))
-    }
-
-    /// Calls `body` again if there is no space and the index's log can be written to its file: then the log begins
-    /// again, in the space that it has already.
-    private func withSpace<Value>(
-        in index: borrowing CacheIndex, _ body: (borrowing CacheIndex) throws(SQLiteError) -> Value
-    ) throws(SQLiteError) -> Value {
-        do throws(SQLiteError) {
-            return try body(index)
-        } catch {
-            guard error.isFull else { throw error }
-            index.makeSpace()
-            return try body(index)
-        }
-    }
-
-    /// Whether another process had locked the index a moment ago.
-    var isBlocked: Bool { blockedUntil.withLock { $0.map { $0 > .now } ?? false } }
-
-    /// The next reader stores the deferred records.
-    func endBlock() { blockedUntil.withLock { $0 = nil } }
+    // MARK: The end, and damage
 
     /// Whether no other connection can use the index.
     var isExclusive: Bool { CacheIndex.isExclusive(layout.index) }
@@ -348,8 +219,8 @@ final class SharedIndex: Sendable {
     /// Stores the deferred records, and writes the log to the index's file. A failure of the latter only costs the time
     /// that the end of the process takes then.
     func checkpoint() {
-        let lost = try? access(storesDeferred: false) { (index) throws(SQLiteError) -> Loss? in
-            let stored = store(deferred.take(), in: index)
+        let lost = try? access(storesDeferred: false) { (index) throws(SQLiteError) -> IndexCall.Loss? in
+            let stored = writer.store(deferred.take(), in: index)
             let left = deferred.take()
             let count = left.count + max(0, failedAtEnd.exchange(0, ordering: .relaxed))
             if count == 0 {
@@ -357,7 +228,7 @@ final class SharedIndex: Sendable {
                 return stored.lost
             }
             let error = stored.obstacle ?? .busy(during: "the last records")
-            return Loss(pipeline: left.pipeline, error: .recordsLost(count, error))
+            return IndexCall.Loss(pipeline: left.pipeline, error: .recordsLost(count, error))
         }
         if let lost = lost ?? nil { onLoss(lost.pipeline, lost.error) }
     }

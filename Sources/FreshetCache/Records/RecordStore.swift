@@ -53,10 +53,10 @@ package struct RecordStore: Sendable {
     ///   that there is no space. Otherwise they are new.
     @discardableResult
     package func storeDeferred(at now: WallTime) throws(CacheError) -> (waiting: Int, isObstructed: Bool) {
-        context.index.endBlock()
+        context.index.writer.endBlock()
         let names = try context.withIndex { (index) throws(SQLiteError) in try index.rejected.pipelines(over: now) }
         for name in names { try rejected.dropOld(of: name, at: now) }
-        return (waiting, context.index.isBlocked)
+        return (waiting, context.index.writer.isBlocked)
     }
 
     /// How many records wait.

@@ -162,7 +162,7 @@ extension CacheContext {
             }
             for name in names { try index.database.execute("DROP TRIGGER temp.\(name)") }
         }
-        index.endBlock()
+        index.writer.endBlock()
     }
 }
 
