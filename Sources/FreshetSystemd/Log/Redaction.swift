@@ -17,7 +17,7 @@ public enum Redaction {
         let bytes = url.utf8
         var result = ""
         var start = bytes.startIndex
-        if let mark = bytes.firstRange(of: "://".utf8) {
+        if let mark = bytes.firstMark {
             result += url[..<mark.upperBound]
             start = mark.upperBound
             let authority = bytes[start...].prefix { $0 != slash && $0 != questionMark && $0 != hash }
@@ -85,10 +85,10 @@ public enum Redaction {
     /// A text in which each URL (`scheme://…`, up to a space, a quotation mark or an angle bracket) is redacted.
     public static func text(_ text: String) -> String {
         // The common case needs no work and no allocation.
-        guard text.utf8.firstRange(of: "://".utf8) != nil else { return text }
+        guard text.utf8.firstMark != nil else { return text }
         var result = ""
         var rest = text[...]
-        while let mark = rest.utf8.firstRange(of: "://".utf8) {
+        while let mark = rest.utf8.firstMark {
             let end = rest[mark.upperBound...].unicodeScalars.firstIndex(where: endsURL) ?? rest.endIndex
             // The text before the mark contains no secret, so the start of the scheme does not matter.
             result += url(rest[..<end])
@@ -98,25 +98,35 @@ public enum Redaction {
     }
 
     private static func endsURL(_ scalar: Unicode.Scalar) -> Bool {
-        scalar.properties.isWhitespace || scalar == "\"" || scalar == "<" || scalar == ">"
+        // Almost all are ASCII, for which no table is needed.
+        if scalar.isASCII {
+            return scalar == " " || ("\t"..."\r").contains(scalar) || scalar == "\"" || scalar == "<" || scalar == ">"
+        }
+        return scalar.properties.isWhitespace
     }
 }
 
 extension Collection where Element == UInt8 {
-    /// The first range equal to `other`. It must not have the name of the standard library's method for regular
-    /// expressions, which the compiler would select for strings and which builds tables first.
-    fileprivate func firstRange(of other: some Collection<UInt8>) -> Range<Index>? {
-        guard let first = other.first else { return nil }
-        var start = startIndex
-        while let found = self[start...].firstIndex(of: first) {
-            var end = found
-            var rest = other.startIndex
-            while rest < other.endIndex, end < endIndex, self[end] == other[rest] {
-                formIndex(after: &end)
-                other.formIndex(after: &rest)
+    /// The first `://`. Each value of each log line is searched, so the bytes are read in place if they are contiguous, as
+    /// those of a text are.
+    fileprivate var firstMark: Range<Index>? {
+        let found =
+            withContiguousStorageIfAvailable { Self.offsetOfMark(in: $0) }
+            ?? Array(self).withUnsafeBufferPointer { Self.offsetOfMark(in: $0) }
+        guard let found else { return nil }
+        let start = index(startIndex, offsetBy: found)
+        return start..<index(start, offsetBy: 3)
+    }
+
+    private static func offsetOfMark(in bytes: UnsafeBufferPointer<UInt8>) -> Int? {
+        var offset = 0
+        while offset + 2 < bytes.count {
+            if bytes[offset] == UInt8(ascii: ":"), bytes[offset + 1] == UInt8(ascii: "/"),
+                bytes[offset + 2] == UInt8(ascii: "/")
+            {
+                return offset
             }
-            if rest == other.endIndex { return found..<end }
-            start = index(after: found)
+            offset += 1
         }
         return nil
     }
