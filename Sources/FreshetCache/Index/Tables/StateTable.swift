@@ -28,7 +28,9 @@ struct StateTable {
                 "SELECT count(*) FROM state WHERE pipeline = ? AND key <> ?", .integer(pipeline), .text(key)
             ) { $0.integer(0) } ?? 0
         guard others < CacheLimits.stateKeysPerPipeline else { return false }
-        try database.run("INSERT OR REPLACE INTO state VALUES (?, ?, ?)", .integer(pipeline), .text(key), .blob(value))
+        try database.run(
+            "INSERT INTO state VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+            .integer(pipeline), .text(key), .blob(value))
         return true
     }
 }
