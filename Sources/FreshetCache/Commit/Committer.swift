@@ -39,12 +39,16 @@ struct Committer: Sendable {
     ) throws(CacheError) -> CommitOutcome {
         var isRejected = true
         defer { if isRejected { try? rejected.forget(of: destination.pipeline, ofContent: candidate.digest) } }
-        let verified = try verifier.verifiedPublication(of: destination.pipeline, &state)
-        var known = try known(destination.pipeline)
+        var known = try verifier.commit(of: destination.pipeline, &state)
         isRejected = known.rejected == candidate.digest
+        let kept = known.publication
         // From now on the pipeline owns the destination.
-        if try ownership.claim(destination, known.row) { known = try self.known(destination.pipeline) }
-        let publication = verified?.file == destination.file ? verified : nil
+        if try ownership.claim(destination, known.pipeline) {
+            known = try context.reading { (index) throws(SQLiteError) in
+                try index.commits.row(of: destination.pipeline)
+            }
+        }
+        let publication = kept?.isWithdrawn == false && kept?.file == destination.file ? kept : nil
         // A further page does not make withdrawn content younger.
         if !candidate.isCheck, publication == nil,
             let kept = try verifier.keptPublication(of: destination.pipeline, &state),
@@ -60,26 +64,6 @@ struct Committer: Sendable {
             return .unchanged(try confirm(publication, candidate, destination, check, &state))
         }
         return try publish(candidate, to: destination, over: publication, check, &state)
-    }
-
-    /// What a commit needs to know of a pipeline, as the index has it.
-    private struct KnownPipeline: Sendable {
-        var row: IndexedPipeline?
-        /// The pinned or the current generation.
-        var held: IndexedGeneration?
-        /// The digest of the rejected content.
-        var rejected: ContentDigest?
-    }
-
-    private func known(_ pipeline: String) throws(CacheError) -> KnownPipeline {
-        try context.reading { (index) throws(SQLiteError) in
-            guard let row = try index.pipelines.row(pipeline) else { return KnownPipeline() }
-            var known = KnownPipeline(row: row, rejected: try index.rejected.row(of: row.id)?.digest)
-            if let number = row.pin?.content.number ?? row.current {
-                known.held = try index.generations.row(number, of: row.id)
-            }
-            return known
-        }
     }
 
     /// The results of a check of the origin, without the content.
@@ -194,10 +178,10 @@ struct Committer: Sendable {
     ///
     /// - Throws: ``CacheError/pinnedGone(_:)``.
     private func held(
-        back candidate: Candidate, to destination: CacheDestination, _ known: KnownPipeline,
+        back candidate: Candidate, to destination: CacheDestination, _ known: IndexedCommit,
         _ publication: IndexedPublication?, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> IndexedPublication? {
-        let (row, known) = (known.row, known.held)
+        let (row, known) = (known.pipeline, known.held)
         guard let row, let number = row.pin?.content.number ?? row.current,
             row.holdsBack(candidate, over: known?.content.digest)
         else { return nil }
@@ -221,7 +205,8 @@ struct Committer: Sendable {
         var recorded: IndexedPublication?
         let request = SpaceRequest(destination, holdsLock: true)
         let result = try publisher.publish(candidate, to: destination, request, &state) { () throws(CacheError) in
-            let (pipeline, previous) = try context.transaction { (index) throws(SQLiteError) in
+            let (pipeline, previous) = try context.transaction {
+                (index) throws(SQLiteError) -> (IndexedPipeline, IndexedGeneration?) in
                 let pipeline = try index.pipelines.ensure(destination.pipeline)
                 try index.validators.put(check.validators, for: candidate.digest, of: pipeline.id)
                 // If a generation is pinned, the pinned content is published, and only a check shows what the origin
@@ -229,7 +214,8 @@ struct Committer: Sendable {
                 if pipeline.originDigest != nil, candidate.isCheck || pipeline.pin == nil {
                     try index.pipelines.setOriginDigest(nil, of: pipeline.id)
                 }
-                return (pipeline, try index.publication(of: destination.pipeline)?.generation)
+                guard pipeline.file != nil, let current = pipeline.current else { return (pipeline, nil) }
+                return (pipeline, try index.generations.row(current, of: pipeline.id))
             }
             // The content is that of the generation in the index, whose published file is missing: the generation keeps
             // its number. A pinned generation also does.
@@ -248,6 +234,7 @@ struct Committer: Sendable {
             if candidate.isCheck {
                 try index.pipelines.recordSuccess(
                     of: pipeline.id, candidate.digest, at: check.at, expires: check.expires)
+                pipeline.checkDigest = candidate.digest
             }
             try check.storeValues(of: pipeline, in: index)
         } recorded: {

@@ -36,6 +36,12 @@ struct GenerationPublisher: Sendable {
         var copy: FileStatus?
     }
 
+    /// Further changes in the transaction of step 10, and the pipeline's row, in which the closure changes the same
+    /// columns: the row is not read again.
+    typealias Update = (
+        _ index: borrowing CacheIndex, _ pipeline: inout IndexedPipeline
+    ) throws(SQLiteError) -> Void
+
     /// Publishes a candidate. The caller closes its descriptor and, if this fails, removes its name.
     ///
     /// The numbers are those of the table in docs/cache.md, which also says what a crash after each step leaves.
@@ -50,7 +56,7 @@ struct GenerationPublisher: Sendable {
         _ candidate: Candidate, to destination: CacheDestination, _ spaceRequest: SpaceRequest,
         _ state: inout PipelineEntry.State, isDurable: Bool = false,
         prepare: () throws(CacheError) -> Preparation,
-        update: (_ index: borrowing CacheIndex, _ pipeline: IndexedPipeline) throws(SQLiteError) -> Void,
+        update: Update,
         recorded: (IndexedPublication) -> Void = { _ in }
     ) throws(CacheError) -> CurrentGeneration {
         // After step 2: if space is missing, old content is removed.
@@ -86,7 +92,7 @@ struct GenerationPublisher: Sendable {
             }
             // Step 10: the generation is current.
             let (surplus, publication) = try record(
-                row, of: pipeline, at: destination, isDurable: isDurable, token: candidate.token, update)
+                row, at: destination, isDurable: isDurable, token: candidate.token, update)
             (state.isSuspect, state.hasFailedLate) = (false, false)
             // Nobody needs to know of an older one any more.
             if state.followed?.number != UInt64(clamping: content.number) { state.followed = nil }
@@ -98,8 +104,8 @@ struct GenerationPublisher: Sendable {
             if !pipeline.formerSets.isEmpty { try? sets.removeFormer(of: pipeline) }
             let location = context.layout.location(destination.file)
             let revision = state.nextRevision()
-            if let publication { recorded(publication) }
-            return publication?.generation(at: location, revision: revision) ?? row.generation(at: location)
+            recorded(publication)
+            return publication.generation(at: location, revision: revision)
         } catch {
             recovery.complete(destination.pipeline, &state)
             // A withdrawn generation that was published again is withdrawn by that.
@@ -163,21 +169,21 @@ struct GenerationPublisher: Sendable {
     ///
     /// - Returns: the content beyond `keep`, which the index has forgotten; and the publication.
     private func record(
-        _ row: IndexedGeneration, of pipeline: IndexedPipeline, at destination: CacheDestination, isDurable: Bool,
-        token: UInt64,
-        _ update: (_ index: borrowing CacheIndex, _ pipeline: IndexedPipeline) throws(SQLiteError) -> Void
-    ) throws(CacheError) -> (surplus: [StoredContent], publication: IndexedPublication?) {
+        _ generation: IndexedGeneration, at destination: CacheDestination, isDurable: Bool, token: UInt64,
+        _ update: Update
+    ) throws(CacheError) -> (surplus: [StoredContent], publication: IndexedPublication) {
         let committed = try context.contentTransaction(isDurable: isDurable, of: token) {
-            (index) throws(SQLiteError) -> (surplus: [StoredContent], publication: IndexedPublication?)? in
+            (index) throws(SQLiteError) -> (surplus: [StoredContent], publication: IndexedPublication)? in
             // A reload may have assigned another file, or changed the pipeline from one file to several files or
             // the reverse.
-            guard try index.pipelines.isAssigned(destination) else { return nil }
-            try index.put(row, of: pipeline.id)
-            try index.setCurrent(row.content, of: pipeline.id)
-            try update(index, pipeline)
+            guard let row = try index.pipelines.row(assigned: destination) else { return nil }
+            var pipeline = try index.publish(generation, of: row)
+            try update(index, &pipeline)
             let surplus = try index.generations.forgetSurplus(
-                of: pipeline.id, keep: destination.keep, current: row.content.number)
-            return (surplus, try index.publication(of: destination.pipeline))
+                of: pipeline.id, keep: destination.keep, current: generation.content.number)
+            return (
+                surplus, IndexedPublication(pipeline: pipeline, file: destination.file, generation: generation)
+            )
         }
         guard let committed else { throw .reassigned(destination.pipeline) }
         return committed
@@ -189,7 +195,7 @@ struct GenerationPublisher: Sendable {
     func putBack(
         _ target: IndexedGeneration, of row: IndexedPipeline, _ destination: CacheDestination,
         _ state: inout PipelineEntry.State,
-        _ update: (_ index: borrowing CacheIndex, _ pipeline: IndexedPipeline) throws(SQLiteError) -> Void
+        _ update: Update
     ) throws(CacheError) -> CurrentGeneration {
         var new = target
         new.identity = .none
@@ -209,7 +215,7 @@ struct GenerationPublisher: Sendable {
     func publish(
         copyOf path: String, as new: IndexedGeneration, of row: IndexedPipeline, _ destination: CacheDestination,
         _ state: inout PipelineEntry.State,
-        _ update: (_ index: borrowing CacheIndex, _ pipeline: IndexedPipeline) throws(SQLiteError) -> Void
+        _ update: Update
     ) throws(CacheError) -> CurrentGeneration {
         var whole = destination
         // Content that was accepted once is not checked against the size limits again.
@@ -229,7 +235,7 @@ struct GenerationPublisher: Sendable {
                 Preparation(
                     pipeline: row, generation: new, copy: try context.status(context.layout.reader(destination.file)))
             } update: { (index, pipeline) throws(SQLiteError) in
-                try update(index, pipeline)
+                try update(index, &pipeline)
             }
         }
     }

@@ -66,8 +66,31 @@ struct PublicationVerifier: Sendable {
     func keptPublication(
         of pipeline: String, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> IndexedPublication? {
-        let known = try intactPublication(of: pipeline, &state)
-        guard let known else { return nil }
+        try repair(pipeline, &state)
+        guard let known = try context.reading({ (index) throws(SQLiteError) in try index.publication(of: pipeline) })
+        else { return nil }
+        return try kept(known, &state)
+    }
+
+    /// What a commit needs to know of a pipeline. Its ``IndexedCommit/publication`` is what
+    /// ``keptPublication(of:_:)`` returns.
+    func commit(of pipeline: String, _ state: inout PipelineEntry.State) throws(CacheError) -> IndexedCommit {
+        try repair(pipeline, &state)
+        var known = try context.reading { (index) throws(SQLiteError) in try index.commits.row(of: pipeline) }
+        if let publication = known.publication {
+            known.publication = try kept(publication, &state)
+            // Its file was perhaps verified just now.
+            if let verified = known.publication?.generation, verified.content == known.held?.content {
+                known.held = verified
+            }
+        }
+        return known
+    }
+
+    private func kept(
+        _ known: IndexedPublication, _ state: inout PipelineEntry.State
+    ) throws(CacheError) -> IndexedPublication? {
+        guard let known = try intact(known, &state) else { return nil }
         do throws(CacheError) {
             // For several files the stamp is authoritative; the link and the directory are made from it.
             if !known.isWithdrawn { try sets.agree(with: known) }
@@ -78,16 +101,19 @@ struct PublicationVerifier: Sendable {
         return known
     }
 
-    private func intactPublication(
-        of pipeline: String, _ state: inout PipelineEntry.State
+    /// Makes the index agree with the files, if they perhaps differ.
+    private func repair(_ pipeline: String, _ state: inout PipelineEntry.State) throws(CacheError) {
+        guard state.isSuspect || state.epoch != context.index.epoch else { return }
+        try context.onFiles { (files) throws(SystemCallError) in try context.makeDirectories(for: pipeline, files) }
+        try recovery.repair(pipeline, &state)
+    }
+
+    /// A publication that was just read from the index, if its content is undamaged.
+    private func intact(
+        _ publication: IndexedPublication, _ state: inout PipelineEntry.State
     ) throws(CacheError) -> IndexedPublication? {
-        if state.isSuspect || state.epoch != context.index.epoch {
-            try context.onFiles { (files) throws(SystemCallError) in try context.makeDirectories(for: pipeline, files) }
-            try recovery.repair(pipeline, &state)
-        }
-        guard var known = try context.reading({ (index) throws(SQLiteError) in try index.publication(of: pipeline) }),
-            let status = try status(of: known), status.isRegularFile
-        else { return nil }
+        guard let status = try status(of: publication), status.isRegularFile else { return nil }
+        var known = publication
         known.status = status
         if status.identity == known.generation.identity { return known }
         if status.identity == state.refuted { return nil }

@@ -120,8 +120,9 @@ package struct GenerationStore: Sendable {
             }
             return try publisher.outcome(of: target.content, replacing: current, in: destination, &state) {
                 (state) throws(CacheError) in
-                try publisher.putBack(target, of: row, destination, &state) { (index, _) throws(SQLiteError) in
-                    try index.pipelines.setOriginDigest(origin == target.content.digest ? nil : origin, of: row.id)
+                try publisher.putBack(target, of: row, destination, &state) { (index, pipeline) throws(SQLiteError) in
+                    pipeline.originDigest = origin == target.content.digest ? nil : origin
+                    try index.pipelines.setOriginDigest(pipeline.originDigest, of: row.id)
                 }
             }
         }

@@ -138,7 +138,7 @@ package struct RejectedStore: Sendable {
                     (index) throws(SQLiteError) -> (Bool, IndexedRejection?) in
                     // A reload may have assigned another file, or changed the pipeline from one file to several files or
                     // the reverse.
-                    guard try index.pipelines.isAssigned(destination) else { return (false, nil) }
+                    guard try index.pipelines.row(assigned: destination) != nil else { return (false, nil) }
                     let row = try index.pipelines.ensure(destination.pipeline)
                     let before = try index.rejected.row(of: row.id)
                     try index.rejected.set(rejection, of: row.id)
@@ -195,7 +195,7 @@ package struct RejectedStore: Sendable {
             outcome = try publisher.outcome(of: generation.content, replacing: current, in: destination, &state) {
                 (state) throws(CacheError) in
                 try publisher.publish(copyOf: path, as: generation, of: row, destination, &state) {
-                    (index, _) throws(SQLiteError) in
+                    (index, pipeline) throws(SQLiteError) in
                     try index.rejected.set(nil, of: row.id)
                     try index.history.setCauses(
                         Self.acceptedCauses, ofGeneration: generation.content.number, of: row.id)
@@ -203,6 +203,7 @@ package struct RejectedStore: Sendable {
                     if isNewest {
                         try index.pipelines.recordSuccess(
                             of: row.id, known.digest, at: known.rejectedAt, expires: known.expires)
+                        pipeline.checkDigest = known.digest
                     }
                 }
             }

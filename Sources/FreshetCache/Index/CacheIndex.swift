@@ -142,6 +142,7 @@ struct CacheIndex: ~Copyable, @unchecked Sendable {
     var usage: ContentUsage { ContentUsage(database: database) }
     var removal: RemovalQuery { RemovalQuery(database: database) }
     var pipelineStates: PipelineStateQuery { PipelineStateQuery(database: database) }
+    var commits: CommitQuery { CommitQuery(database: database) }
 
     // MARK: Transactions
 
@@ -191,6 +192,23 @@ struct CacheIndex: ~Copyable, @unchecked Sendable {
         try generations.put(generation, of: pipeline)
         try history.put(generation, of: pipeline)
         try pipelines.useNumber(generation.content.number, of: pipeline)
+    }
+
+    /// Stores a new generation, also in the history, and makes it the current one, which readers find. Deletes validators,
+    /// except those of this content and of the origin's content.
+    ///
+    /// - Parameter row: the pipeline's row.
+    /// - Returns: the row after the change.
+    func publish(_ generation: IndexedGeneration, of row: IndexedPipeline) throws(SQLiteError) -> IndexedPipeline {
+        let content = generation.content
+        try generations.put(generation, of: row.id)
+        try history.put(generation, of: row.id)
+        try pipelines.publish(content.number, of: row.id)
+        try validators.forgetOthers(than: content.digest, of: row.id)
+        var changed = row
+        (changed.current, changed.withdrawnAt) = (content.number, nil)
+        changed.lastNumber = max(row.lastNumber, content.number)
+        return changed
     }
 
     /// Records the new state of a generation's file, unless the generation was forgotten since it was read.

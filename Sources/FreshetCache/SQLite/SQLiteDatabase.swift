@@ -117,6 +117,11 @@ final class SQLiteDatabase {
     /// The number of rows that this connection has inserted, changed or deleted.
     var totalChanges: Int64 { Int64(sqlite3_total_changes(connection)) }
 
+    /// How many statements and triggers this connection has begun to run, without scripts.
+    var statementRuns: Int64 {
+        statements.values.reduce(0) { $0 + Int64(sqlite3_stmt_status($1, SQLITE_STMTSTATUS_RUN, 0)) }
+    }
+
     /// Whether a transaction is open.
     var isInTransaction: Bool { sqlite3_get_autocommit(connection) == 0 }
 

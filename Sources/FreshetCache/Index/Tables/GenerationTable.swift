@@ -99,18 +99,21 @@ struct GenerationTable {
         return surplus
     }
 
-    /// Reads a generation from the first ten columns: `number, digest, size, committed_at, run, inode, modified,
-    /// changed, truncated, content_expires`.
+    /// Reads a generation from the first ten columns: see ``generation(_:at:)``.
+    static func generation(_ row: borrowing SQLiteRow) -> IndexedGeneration? { generation(row, at: 0) }
+
+    /// Reads a generation from ten columns: `number, digest, size, committed_at, run, inode, modified, changed, truncated,
+    /// content_expires`.
     ///
     /// Returns nil for a row with an invalid number or digest: such a row counts as absent.
-    static func generation(_ row: borrowing SQLiteRow) -> IndexedGeneration? {
-        guard let number = row.optionalNumber(0), let digest = row.digest(1) else { return nil }
+    static func generation(_ row: borrowing SQLiteRow, at first: Int32) -> IndexedGeneration? {
+        guard let number = row.optionalNumber(first), let digest = row.digest(first + 1) else { return nil }
         return IndexedGeneration(
-            content: StoredContent(number: number, digest: digest), committedAt: row.time(3),
-            run: row.optionalNumber(4),
+            content: StoredContent(number: number, digest: digest), committedAt: row.time(first + 3),
+            run: row.optionalNumber(first + 4),
             identity: FileIdentity(
-                inode: UInt64(bitPattern: row.integer(5)), size: row.size(2), modified: row.integer(6),
-                changed: row.integer(7)),
-            truncated: row.flag(8), contentExpires: row.optionalTime(9))
+                inode: UInt64(bitPattern: row.integer(first + 5)), size: row.size(first + 2),
+                modified: row.integer(first + 6), changed: row.integer(first + 7)),
+            truncated: row.flag(first + 8), contentExpires: row.optionalTime(first + 9))
     }
 }

@@ -18,6 +18,8 @@ struct HistoryTable {
             """, .integer(pipeline), .integer(number), .blob(generation.content.digest.bytes),
             .integer(generation.identity.size), .time(generation.committedAt),
             .integer(generation.truncated ? 1 : 0))
+        // The first number is 1.
+        guard number > CacheLimits.historyPerPipeline else { return }
         try database.run(
             """
             DELETE FROM history WHERE pipeline = ?1 AND number <= ?2

@@ -40,7 +40,8 @@ struct PipelineTable {
         """
     private static let queryOfOne = query + " WHERE name = ?"
 
-    private static func pipeline(_ row: borrowing SQLiteRow) -> IndexedPipeline {
+    /// Reads a pipeline from the first columns: those of ``query``.
+    static func pipeline(_ row: borrowing SQLiteRow) -> IndexedPipeline {
         IndexedPipeline(
             id: row.integer(0), name: row.text(1), file: row.optionalText(2), current: row.optionalNumber(3),
             lastNumber: row.integer(4).clamped(to: 0...IndexBounds.numbers.upperBound),
@@ -80,9 +81,11 @@ struct PipelineTable {
         ) { $0.text(0) }
     }
 
-    /// Whether the pipeline still has this file, and still keeps one file or several files as the destination says.
-    func isAssigned(_ destination: CacheDestination) throws(SQLiteError) -> Bool {
-        try row(destination.pipeline).map { $0.file == destination.file && $0.isSet == destination.isSet } ?? false
+    /// The pipeline's row; nil if the pipeline has another file by now, or keeps one file instead of several, or the
+    /// reverse.
+    func row(assigned destination: CacheDestination) throws(SQLiteError) -> IndexedPipeline? {
+        let row = try row(destination.pipeline)
+        return row?.file == destination.file && row?.isSet == destination.isSet ? row : nil
     }
 
     func setFile(_ file: String?, of pipeline: Int64) throws(SQLiteError) {
@@ -127,6 +130,14 @@ struct PipelineTable {
     /// depends on it.
     func setCurrent(_ number: Int64?, of pipeline: Int64) throws(SQLiteError) {
         try database.run("UPDATE pipelines SET current = ? WHERE id = ?", SQLiteValue(number), .integer(pipeline))
+    }
+
+    /// The same for a generation that is new: readers find it, and no later one gets a lower number.
+    func publish(_ number: Int64, of pipeline: Int64) throws(SQLiteError) {
+        try database.run(
+            """
+            UPDATE pipelines SET current = ?1, last_number = max(last_number, ?1), withdrawn_at = NULL WHERE id = ?2
+            """, .integer(number), .integer(pipeline))
     }
 
     /// Records that a generation has this number: no later one gets a lower number.
