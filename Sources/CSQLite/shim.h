@@ -13,6 +13,9 @@ static inline int freshet_sqlite3_bind_blob(sqlite3_stmt *statement, int index, 
     return sqlite3_bind_blob(statement, index, bytes, length, SQLITE_TRANSIENT);
 }
 
+// Makes SQLite not count its memory, in the whole process. Has to be called before any other function of SQLite.
+static inline int freshet_sqlite3_omit_memory_statistics(void) { return sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
+
 // The errno of the last failed call for a file of the database: its log or journal, or itself; 0: none. Unlike
 // sqlite3_system_errno, it is also known if COMMIT fails.
 static inline int freshet_sqlite3_file_errno(sqlite3 *database) {

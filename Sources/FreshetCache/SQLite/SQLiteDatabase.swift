@@ -20,6 +20,11 @@ enum SQLiteValue: Sendable {
 /// Not `Sendable`: one caller at a time uses a connection, which is opened with `SQLITE_OPEN_NOMUTEX`, that is in
 /// SQLite's "multi-thread" mode. ``CacheIndex`` confines its connection, and may move it between threads.
 final class SQLiteDatabase {
+    /// Whether SQLite does not count its memory, which nothing reads. Each of its allocations, about 200 in a commit,
+    /// would take a lock of the process twice. Only the first call of SQLite can change that; if it is too late, the count
+    /// costs its time.
+    static let countsNoMemory = freshet_sqlite3_omit_memory_statistics() == SQLITE_OK
+
     private let connection: OpaquePointer
     private var statements: [StatementText: OpaquePointer] = [:]
 
@@ -28,6 +33,7 @@ final class SQLiteDatabase {
     /// - Parameter busyTimeout: milliseconds to wait for a lock that another process holds (an administrator's
     ///   `sqlite3`, a backup).
     init(path: String, busyTimeout: Int32) throws(SQLiteError) {
+        _ = Self.countsNoMemory
         var handle: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         let code = sqlite3_open_v2(path, &handle, flags, nil)

@@ -1,3 +1,4 @@
+import CSQLite
 import FreshetModel
 import TestSupport
 import Testing
@@ -55,6 +56,13 @@ struct CommitQueryTests {
         #expect(try indexed() == accepted.withoutRevision)
         guard case .changed(let newest) = try commit("four") else { throw TestFailure() }
         #expect(try indexed() == newest.withoutRevision)
+    }
+
+    @Test("take no lock for the statistics of SQLite's memory, which are not kept")
+    func memoryStatistics() throws {
+        _ = try commit("one")
+        #expect(SQLiteDatabase.countsNoMemory)
+        #expect(sqlite3_memory_used() == 0)
     }
 
     @Test("agree about a pinned generation other than the current one")
