@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The loop as an executor: tasks and actors that prefer it run on its thread.
-extension EventLoop: TaskExecutor, SerialExecutor {
+/// The loop as an executor of tasks: those that prefer it run on its thread.
+extension EventLoop: TaskExecutor {
     public func enqueue(_ job: consuming ExecutorJob) {
         enqueue(job: UnownedJob(job))
     }
@@ -15,8 +15,9 @@ extension EventLoop: TaskExecutor, SerialExecutor {
         enqueue(job: UnownedJob(job), as: executor)
     }
 
+    /// The loop as the executor of actors: they run on its thread. The loop must outlive them.
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
-        UnownedSerialExecutor(ordinary: self)
+        UnownedSerialExecutor(ordinary: actorExecutor)
     }
 
     public func checkIsolated() {
@@ -34,6 +35,29 @@ extension EventLoop: TaskExecutor, SerialExecutor {
         box.hold(timer)
         timer.arm(at: .now + delay)
     }
+}
+
+/// The executor of actors on a loop. It is another object than the loop as an executor of tasks: the loop has to know
+/// which of the two a job is for. A job of an actor that ran as a job of a task would be enqueued again for each call of
+/// a method within the actor, because the runtime did not know that it is on the actor's executor.
+final class LoopActorExecutor: SerialExecutor {
+    /// The loop, which owns this object. It is set before the loop can be used.
+    private let loop = Mutex<Loop?>(nil)
+
+    private struct Loop {
+        unowned let loop: EventLoop
+    }
+
+    func connect(to loop: EventLoop) { self.loop.withLock { $0 = Loop(loop: loop) } }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        loop.withLock { $0?.loop }?.enqueue(job: job, isOfActor: true)
+    }
+
+    func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
+
+    func checkIsolated() { loop.withLock { $0?.loop }?.checkIsolated() }
 }
 
 /// Keeps a timer alive until it has expired.

@@ -71,10 +71,16 @@ public final class EventLoop: Sendable {
         var job: UnownedJob
         /// The executor that the runtime gave the job to, and as which the loop runs the job.
         var executor: UnownedTaskExecutor?
+        /// Whether the job is for an actor, to which it is isolated while it runs.
+        var isOfActor = false
     }
 
     private struct State {
         var jobs: [ReadyJob] = []
+        /// See ``EventLoop/serve(_:)``; nil: this loop.
+        var taskExecutor: UnownedTaskExecutor?
+        /// The number of jobs that have run or run now.
+        var endedJobs = 0
         var watches: [Int32: Watch] = [:]
         var nextGeneration: UInt32 = 0
         var timers = TimerQueue()
@@ -105,6 +111,8 @@ public final class EventLoop: Sendable {
     private let wakeUp: OwnedDescriptor
     private let timer: OwnedDescriptor
     private let state = Mutex(State())
+    /// The executor of actors on this loop.
+    let actorExecutor = LoopActorExecutor()
     /// `pthread_self()` of the running loop, 0 while it does not run.
     private let thread = Atomic<UInt>(0)
     private let iterations = Atomic<UInt64>(0)
@@ -126,6 +134,7 @@ public final class EventLoop: Sendable {
         for descriptor in [wakeUp, timer] {
             try control(EPOLL_CTL_ADD, descriptor.rawValue, interest: .read, generation: 0)
         }
+        actorExecutor.connect(to: self)
     }
 
     /// The loop's clock: boot time, like `ContinuousClock` on Linux; its sleeps are timers of this loop.
@@ -188,18 +197,25 @@ public final class EventLoop: Sendable {
     private func runReadyJobs() -> Bool {
         var began: ContinuousClock.Instant?
         for _ in 0..<Self.jobRoundsPerIteration {
-            let (jobs, calls, stopped) = state.withLock { state in
+            let (jobs, calls, taskExecutor, stopped) = state.withLock { state in
                 let (jobs, calls) = (state.jobs, state.calls)
                 state.jobs.removeAll(keepingCapacity: jobs.count <= 1_024)
                 state.calls = []
-                return (jobs, calls, state.stopped)
+                state.endedJobs += jobs.count
+                return (jobs, calls, state.taskExecutor, state.stopped)
             }
             for call in calls {
                 call.handle()
                 jobWatch.jobEnded(call.name)
             }
             for ready in jobs {
-                ready.job.runSynchronously(on: ready.executor ?? asUnownedTaskExecutor())
+                let executor = ready.executor ?? asUnownedTaskExecutor()
+                if ready.isOfActor {
+                    ready.job.runSynchronously(
+                        isolatedTo: asUnownedSerialExecutor(), taskExecutor: taskExecutor ?? executor)
+                } else {
+                    ready.job.runSynchronously(on: executor)
+                }
                 jobWatch.jobEnded("task")
             }
             if stopped { return false }
@@ -411,10 +427,21 @@ public final class EventLoop: Sendable {
         if wake { wakeFromOutside() }
     }
 
-    /// - Parameter executor: see ``enqueue(_:as:)``; nil: this loop.
-    func enqueue(job: UnownedJob, as executor: UnownedTaskExecutor? = nil) {
+    /// The number of jobs that have run or run now, for tests.
+    package var jobCount: Int { state.withLock { $0.endedJobs } }
+
+    /// Sets the executor that the runtime selects for tasks without a preference, if it uses this loop. Methods of an
+    /// actor on this loop then call each other in one job.
+    package func serve(_ executor: UnownedTaskExecutor) {
+        state.withLock { $0.taskExecutor = executor }
+    }
+
+    /// - Parameters:
+    ///   - executor: see ``enqueue(_:as:)``; nil: this loop.
+    ///   - isOfActor: whether the job is for an actor whose executor is ``actorExecutor``.
+    func enqueue(job: UnownedJob, as executor: UnownedTaskExecutor? = nil, isOfActor: Bool = false) {
         let wake = state.withLock { state in
-            state.jobs.append(ReadyJob(job: job, executor: executor))
+            state.jobs.append(ReadyJob(job: job, executor: executor, isOfActor: isOfActor))
             return state.takeWake()
         }
         if wake { wakeFromOutside() }

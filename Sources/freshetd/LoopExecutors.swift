@@ -35,7 +35,10 @@ enum LoopExecutors: ExecutorFactory {
 private final class LoopExecutor: MainExecutor, TaskExecutor, SchedulingExecutor {
     let loop: EventLoop
 
-    init(loop: EventLoop) { self.loop = loop }
+    init(loop: EventLoop) {
+        self.loop = loop
+        loop.serve(asUnownedTaskExecutor())
+    }
 
     func run() throws { loop.run() }
     func stop() { loop.stop() }

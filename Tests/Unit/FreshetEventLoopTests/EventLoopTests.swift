@@ -47,6 +47,36 @@ struct EventLoopTests {
         #expect(adapter.jobs.load(ordering: .relaxed) == 1)
     }
 
+    @Test("methods of an actor call each other in one job, also if another executor uses the loop")
+    func callsWithinActor() async throws {
+        final class Adapter: TaskExecutor {
+            let loop: EventLoop
+            init(_ loop: EventLoop) { self.loop = loop }
+            func enqueue(_ job: consuming ExecutorJob) { loop.enqueue(job, as: asUnownedTaskExecutor()) }
+        }
+        actor Counter {
+            let loop: EventLoop
+            nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+            init(loop: EventLoop) { self.loop = loop }
+            func inner() async -> Bool { loop.isCurrent }
+            func outer() async -> Bool {
+                var isOnLoop = true
+                for _ in 0..<10 { isOnLoop = await inner() && isOnLoop }
+                return isOnLoop
+            }
+        }
+        let loop = try EventLoop()
+        try loop.runInThread()
+        defer { loop.stop() }
+        let adapter = Adapter(loop)
+        loop.serve(adapter.asUnownedTaskExecutor())
+        let counter = Counter(loop: loop)
+        let isOnLoop = await Task(executorPreference: adapter) { await counter.outer() }.value
+        #expect(isOnLoop)
+        // The task begins, the actor's methods run, and the task ends.
+        #expect(loop.jobCount == 3)
+    }
+
     @Test("is an actor's executor: the actor's methods run on its thread")
     func actorExecutor() async throws {
         actor Counter {
