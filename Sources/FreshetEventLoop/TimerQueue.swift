@@ -34,11 +34,8 @@ struct TimerQueue {
 
     /// An instant, rounded up so that no timer expires early; the least or the greatest number if it is out of range.
     static func nanoseconds(_ instant: Instant) -> Nanoseconds {
-        let (seconds, attoseconds) = (instant - zero).components
-        let (whole, isTooLarge) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        let part = attoseconds / 1_000_000_000 + (attoseconds % 1_000_000_000 > 0 ? 1 : 0)
-        let (sum, isOutside) = whole.addingReportingOverflow(part)
-        return isTooLarge || isOutside ? (seconds < 0 ? .min : .max) : sum
+        let (whole, fraction) = (instant - zero).attoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        return Int64(clamping: fraction > 0 ? whole + 1 : whole)
     }
 
     /// Sets a timer's deadline, whether or not it was armed before.
@@ -76,34 +73,36 @@ struct TimerQueue {
         siftDown(siftUp(position))
     }
 
+    /// Moves the entry at a position up to its place, and returns that. Only entries that move get another position.
     private mutating func siftUp(_ start: Int) -> Int {
+        let entry = heap[start]
         var child = start
         while child > 0 {
             let parent = (child - 1) / 2
-            guard heap[child] < heap[parent] else { break }
-            exchange(child, parent)
+            guard entry < heap[parent] else { break }
+            put(heap[parent], at: child)
             child = parent
         }
+        if child != start { put(entry, at: child) }
         return child
     }
 
+    /// Moves the entry at a position down to its place.
     private mutating func siftDown(_ start: Int) {
+        let entry = heap[start]
         var parent = start
         while true {
-            var least = parent
-            for child in [2 * parent + 1, 2 * parent + 2]
-            where child < heap.count && heap[child] < heap[least] {
-                least = child
-            }
-            guard least != parent else { return }
-            exchange(parent, least)
+            var least = 2 * parent + 1
+            if least + 1 < heap.count, heap[least + 1] < heap[least] { least += 1 }
+            guard least < heap.count, heap[least] < entry else { break }
+            put(heap[least], at: parent)
             parent = least
         }
+        if parent != start { put(entry, at: parent) }
     }
 
-    private mutating func exchange(_ left: Int, _ right: Int) {
-        heap.swapAt(left, right)
-        positions[heap[left].identifier] = left
-        positions[heap[right].identifier] = right
+    private mutating func put(_ entry: Entry, at position: Int) {
+        heap[position] = entry
+        positions[entry.identifier] = position
     }
 }

@@ -29,12 +29,8 @@ package struct WallTime: Hashable, Comparable, Sendable {
     /// The instant after a time, which is rounded toward zero to whole microseconds. Beyond the range, it is the last
     /// or the first instant that fits.
     package func advanced(by span: Duration) -> WallTime {
-        let (seconds, attoseconds) = span.components
-        let limit: Int64 = span < .zero ? .min : .max
-        let (whole, isLarge) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        let (sum, isOver) = nanoseconds.addingReportingOverflow(whole)
-        let (result, isBeyond) = sum.addingReportingOverflow(attoseconds / 1_000_000_000_000 * 1_000)
-        return WallTime(nanoseconds: isLarge || isOver || isBeyond ? limit : result)
+        let microseconds = span.attoseconds / 1_000_000_000_000
+        return WallTime(nanoseconds: Int64(clamping: Int128(nanoseconds) + microseconds * 1_000))
     }
 
     package static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }

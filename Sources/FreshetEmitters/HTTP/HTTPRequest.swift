@@ -98,6 +98,6 @@ struct HTTPRequest {
 
 extension Duration {
     var wholeMilliseconds: Int {
-        Int(clamping: components.seconds) * 1_000 + Int(components.attoseconds / 1_000_000_000_000_000)
+        Int(clamping: attoseconds / 1_000_000_000_000_000)
     }
 }

@@ -32,9 +32,6 @@ package protocol EngineTimer: AnyObject, Sendable {
 extension Duration {
     /// Whole microseconds, rounded toward zero and clamped to the range of `Int64`.
     package var microseconds: Int64 {
-        let (seconds, attoseconds) = components
-        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
-        if overflow { return seconds < 0 ? .min : .max }
-        return product.addingReportingOverflow(attoseconds / 1_000_000_000_000).partialValue
+        Int64(clamping: attoseconds / 1_000_000_000_000)
     }
 }
