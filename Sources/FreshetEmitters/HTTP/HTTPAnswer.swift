@@ -4,7 +4,7 @@ import FreshetPipelines
 /// An origin's answer without its body: the fields that determine how the answer is used.
 struct HTTPAnswer: Hashable, Sendable {
     var status: Int
-    /// The host that answered, perhaps with the path, for messages.
+    /// The host that answered, perhaps with the path, for messages; not needed for a usual answer.
     var host: String
     var contentType: String?
     var entityTag: String?
@@ -38,8 +38,19 @@ struct HTTPAnswer: Hashable, Sendable {
         case failure(RunFailure)
     }
 
+    /// Whether an answer is the content, or says that it has not changed: no message is made about it.
+    static func isUsual(_ status: Int, wasConditional: Bool) -> Bool {
+        switch status {
+        case 202, 206: false
+        case 200..<300: true
+        case 304: wasConditional
+        default: false
+        }
+    }
+
     /// - Parameter now: wall-clock time in seconds since 1970, against which a date in `Retry-After` counts.
     func meaning(now: Int64) -> Meaning {
+        if Self.isUsual(status, wasConditional: wasConditional) { return status == 304 ? .notModified : .content }
         let answered = "the origin answered \(status)\(Self.phrase(status).map { " \($0)" } ?? "") (\(host))"
         let pause = retryAfter.flatMap { RetryAfter.parse($0, now: now) }
         switch status {
@@ -48,10 +59,6 @@ struct HTTPAnswer: Hashable, Sendable {
                 RunFailure(.transient, "\(answered): it has no answer yet", retryAfter: pause, status: status))
         case 206:
             return .failure(RunFailure(.content, "\(answered), but the request was not for a part", status: status))
-        case 200..<300:
-            return .content
-        case 304 where wasConditional:
-            return .notModified
         case 304:
             return .failure(RunFailure(.content, "\(answered) to a request that was not conditional", status: status))
         case 416 where wasForRest:

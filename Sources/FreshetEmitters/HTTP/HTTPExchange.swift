@@ -322,7 +322,9 @@ final class HTTPExchange {
     /// a cache in between. Without the conditions the request returns the content.
     private var isOtherNotModified: Bool {
         guard wasConditional, head.status == 304, let validators = request.validators else { return false }
-        return lastAnswer(now: nil).stated.areOthers(than: validators)
+        return ResponseValidators(
+            entityTag: head.token("etag"), lastModified: head.token("last-modified"), date: head["date"]
+        ).areOthers(than: validators)
     }
 
     /// Whether the hop had a connection, so that its request could be sent.
@@ -412,8 +414,11 @@ final class HTTPExchange {
     ///
     /// - Parameter now: wall-clock time in seconds since 1970; nil if the time of the answer is not needed.
     private func lastAnswer(now: Int64?) -> HTTPAnswer {
-        HTTPAnswer(
-            status: easy.number(CURLINFO_RESPONSE_CODE), host: placeOfAnswer, contentType: head["content-type"],
+        let status = easy.number(CURLINFO_RESPONSE_CODE)
+        let wasConditional = wasConditional
+        return HTTPAnswer(
+            status: status, host: HTTPAnswer.isUsual(status, wasConditional: wasConditional) ? "" : placeOfAnswer,
+            contentType: head["content-type"],
             entityTag: head.token("etag"), lastModified: head.token("last-modified"), date: head["date"],
             received: now.map { received($0) }, retryAfter: head["retry-after"],
             wasConditional: wasConditional, wasForRest: partial != nil,
@@ -451,7 +456,8 @@ final class HTTPExchange {
 
     /// How much longer the answer is fresh according to its own fields.
     private func freshness(now: Int64) -> Duration? {
-        OriginFreshness(head).remaining(
+        guard head.contains("cache-control") || head.contains("expires") else { return nil }
+        return OriginFreshness(head).remaining(
             after: .microseconds(Int64(clamping: easy.offset(CURLINFO_TOTAL_TIME_T) ?? 0)), now: now)
     }
 

@@ -36,16 +36,19 @@ struct ResponseHead {
         case afterFields
     }
 
+    /// A field, as its places in ``text``.
     private struct Field {
         /// In lower case.
-        var name: String
+        var name: Range<Int>
         /// The bytes of the value in their original encoding, without the white space around them.
-        var value: [UInt8]
+        var value: Range<Int>
     }
 
     private let limits: Limits
     private var phase = Phase.beforeStatus
     private var minorVersion: UInt8 = 1
+    /// The lines of the head one after the other, without their ends: a block of memory for all fields.
+    private var text: [UInt8] = []
     private var fields: [Field] = []
     private var lines = 0
     private var bytes = 0
@@ -76,30 +79,33 @@ struct ResponseHead {
                     "more than \(limits.trailerLines) lines or \(Text.grouped(UInt64(limits.trailerBytes))) bytes of trailers"
                 )
             }
-            _ = try content(of: line)
+            // A trailer is checked, but not kept.
+            text.removeLast(try add(line).count)
         }
     }
 
     private mutating func takeStatus(_ line: some Collection<UInt8>) throws(Violation) {
+        text.removeAll(keepingCapacity: true)
         fields.removeAll(keepingCapacity: true)
         lines = 0
         bytes = line.count
         guard bytes <= limits.bytes else { throw Self.tooLong(limits) }
-        let words = try content(of: line).split(
-            separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
-        guard words.count >= 2, words[1].count == 3, let status = Int(String(decoding: words[1], as: UTF8.self)),
-            (100...999).contains(status)
+        if text.capacity == 0 {
+            text.reserveCapacity(Self.usualBytes)
+            fields.reserveCapacity(Self.usualLines)
+        }
+        let line = text[try add(line)]
+        // `HTTP/1.1 200`, perhaps with a reason after a space. Later versions have frames and no status line. Another
+        // version in a status line would hide how the body ends.
+        guard line.count >= 12, line[..<7].elementsEqual("HTTP/1.".utf8), Self.isDigit(line[7]), line[8] == 0x20,
+            line[9..<12].allSatisfy(Self.isDigit), line[9] != 0x30, line.count == 12 || line[12] == 0x20
         else { throw Violation("a status line that is not of HTTP/1") }
-        // Later versions have frames and no status line. Another version in a status line would hide how the body ends.
-        guard words[0].starts(with: "HTTP/1.".utf8), words[0].count == 8, let minor = words[0].last,
-            (0x30...0x39).contains(minor)
-        else { throw Violation("a status line that is not of HTTP/1") }
-        minorVersion = minor - 0x30
+        minorVersion = line[7] - 0x30
+        status = line[9..<12].reduce(0) { 10 * $0 + Int($1 - 0x30) }
         if (100..<200).contains(status) {
             interim += 1
             guard interim <= limits.interim else { throw Violation("more than \(limits.interim) interim responses") }
         }
-        self.status = status
         phase = .inFields
     }
 
@@ -108,44 +114,49 @@ struct ResponseHead {
         bytes += line.count
         guard lines <= limits.lines else { throw Violation("more than \(limits.lines) header lines") }
         guard bytes <= limits.bytes else { throw Self.tooLong(limits) }
-        let text = try content(of: line)
-        guard !text.isEmpty else {
+        let place = try add(line)
+        guard let first = text[place].first else {
             phase = .afterFields
             return try checkFraming()
         }
-        guard text[0] != 0x20, text[0] != 0x09 else {
+        guard !Self.isBlank(first) else {
             throw Violation("a header line that continues the previous line (RFC 9112, 5.2)")
         }
-        guard let colon = text.firstIndex(of: UInt8(ascii: ":")), colon > 0, text[..<colon].allSatisfy(Self.isToken)
+        guard let colon = text[place].firstIndex(of: UInt8(ascii: ":")), colon > place.lowerBound,
+            text[place.lowerBound..<colon].allSatisfy(Self.isToken)
         else {
             throw Violation("a header line without a valid name")
         }
-        let name = String(decoding: text[..<colon], as: UTF8.self).lowercased()
-        let rest = text[(colon + 1)...]
+        for index in place.lowerBound..<colon where (0x41...0x5A).contains(text[index]) { text[index] |= 0x20 }
+        let rest = text[(colon + 1)..<place.upperBound]
         let start = rest.firstIndex { !Self.isBlank($0) } ?? rest.endIndex
         let end = rest.lastIndex { !Self.isBlank($0) }.map { $0 + 1 } ?? start
         guard CombiningMarks.areFew(in: rest) else {
             throw Violation("a header line with more than \(CombiningMarks.limit) combining characters in a row")
         }
-        fields.append(Field(name: name, value: Array(rest[start..<max(start, end)])))
+        fields.append(Field(name: place.lowerBound..<colon, value: start..<max(start, end)))
     }
 
-    /// A line without its end, which must be CR LF.
-    private func content(of line: some Collection<UInt8>) throws(Violation) -> [UInt8] {
-        var text = Array(line)
-        if text.last == 0x0A {
+    /// The memory for the head of a usual answer, in bytes and in lines.
+    private static let (usualBytes, usualLines) = (500, 15)
+
+    /// Appends a line to the text without its end, which must be CR LF, and returns its place.
+    private mutating func add(_ line: some Collection<UInt8>) throws(Violation) -> Range<Int> {
+        let start = text.count
+        text.append(contentsOf: line)
+        if text.count > start, text[text.count - 1] == 0x0A {
             text.removeLast()
-            if text.last == 0x0D {
-                text.removeLast()
-            } else {
+            guard text.count > start, text[text.count - 1] == 0x0D else {
                 throw Violation("a header line that ends without a carriage return")
             }
+            text.removeLast()
         }
+        let place = start..<text.count
         // Some implementations treat these characters as the end of a line or of the text (RFC 9110, 5.5).
-        guard !text.contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) else {
+        guard !text[place].contains(where: { $0 == 0x0D || $0 == 0x0A || $0 == 0 }) else {
             throw Violation("a header line with a control character in it")
         }
-        return text
+        return place
     }
 
     private static func tooLong(_ limits: Limits) -> Violation {
@@ -153,6 +164,8 @@ struct ResponseHead {
     }
 
     private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
     /// RFC 9110, 5.6.2.
     private static func isToken(_ byte: UInt8) -> Bool {
@@ -170,8 +183,8 @@ struct ResponseHead {
 
     /// Rejects a response whose end is not certain (RFC 9112, 6.1 and 6.3).
     private func checkFraming() throws(Violation) {
-        let lengths = fields.filter { $0.name == "content-length" }.map(\.value)
-        let codings = fields.filter { $0.name == "transfer-encoding" }.map(\.value)
+        let lengths = fields.filter { isNamed($0, "content-length") }.map { text[$0.value] }
+        let codings = fields.filter { isNamed($0, "transfer-encoding") }.map { text[$0.value] }
         if !codings.isEmpty {
             guard lengths.isEmpty else { throw Violation("both a Content-Length and a Transfer-Encoding") }
             guard minorVersion > 0 else { throw Violation("a Transfer-Encoding in HTTP/1.0") }
@@ -190,21 +203,32 @@ struct ResponseHead {
     /// Whether only the end of the connection ends the body: HTTP/1 with neither a length nor chunks. A truncated body
     /// then looks like a complete body (RFC 9112, 8).
     var isUnframed: Bool {
-        !fields.contains { $0.name == "content-length" || $0.name == "transfer-encoding" }
+        !contains("content-length") && !contains("transfer-encoding")
     }
 
     // MARK: Fields
+
+    /// Whether there is a field with a name.
+    ///
+    /// - Parameter name: in lower case.
+    func contains(_ name: String) -> Bool { fields.contains { isNamed($0, name) } }
+
+    private func isNamed(_ field: Field, _ name: String) -> Bool {
+        field.name.count == name.utf8.count && text[field.name].elementsEqual(name.utf8)
+    }
+
+    private func value(of field: Field) -> String { String(decoding: text[field.value], as: UTF8.self) }
 
     /// The value of the last field with a name; nil without such a field.
     ///
     /// - Parameter name: in lower case.
     subscript(_ name: String) -> String? {
-        fields.last { $0.name == name }.map { String(decoding: $0.value, as: UTF8.self) }
+        fields.last { isNamed($0, name) }.map(value)
     }
 
     /// The values of the fields with a name, in order, at most `limit`.
     func values(of name: String, atMost limit: Int = .max) -> [String] {
-        fields.lazy.filter { $0.name == name }.prefix(limit).map { String(decoding: $0.value, as: UTF8.self) }
+        fields.lazy.filter { isNamed($0, name) }.prefix(limit).map(value)
     }
 
     /// The value of a field that is a list: all of its lines, joined with commas (RFC 9110, 5.3); nil without such a
@@ -217,10 +241,10 @@ struct ResponseHead {
     /// The value of a field that is sent back to the origin unchanged, such as an entity tag. Nil if there is no such
     /// field, if several fields differ, or if the value has bytes that are not ASCII, which a string may not preserve.
     func token(_ name: String) -> String? {
-        let lines = fields.filter { $0.name == name }
-        guard let field = lines.first, lines.allSatisfy({ $0.value == field.value }),
-            field.value.allSatisfy({ (0x20..<0x7F).contains($0) })
+        guard let field = fields.first(where: { isNamed($0, name) }),
+            fields.allSatisfy({ !isNamed($0, name) || text[$0.value] == text[field.value] }),
+            text[field.value].allSatisfy({ (0x20..<0x7F).contains($0) })
         else { return nil }
-        return String(decoding: field.value, as: UTF8.self)
+        return value(of: field)
     }
 }

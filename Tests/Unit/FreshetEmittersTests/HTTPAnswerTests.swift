@@ -42,6 +42,8 @@ struct HTTPAnswerTests {
     func meanings() {
         for status in 100..<1_000 {
             let meaning = answer(status).meaning(now: now)
+            let isFailure = if case .failure = meaning { true } else { false }
+            #expect(HTTPAnswer.isUsual(status, wasConditional: true) == !isFailure)
             switch status {
             case 200..<300 where status != 202 && status != 206: #expect(meaning == .content)
             case 304: #expect(meaning == .notModified)
