@@ -311,8 +311,14 @@ struct CacheStore: SnapshotStore {
         }
     }
 
+    func recordNow(_ run: RunRecord) -> Bool {
+        guard let waiting = cache.records.append(run) else { return false }
+        recordsWait(waiting)
+        return true
+    }
+
     func record(_ run: RunRecord) async {
-        if let waiting = cache.records.append(run) { return recordsWait(waiting) }
+        if recordNow(run) { return }
         // The index does not keep pace, so the pipeline waits for the disk.
         await workers.run("index") { [self] in
             attempt(run.pipeline, else: ()) { () throws(CacheError) in try cache.records.record(run) }

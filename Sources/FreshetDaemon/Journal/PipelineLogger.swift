@@ -38,11 +38,13 @@ struct PipelineLogger: Sendable {
     private var readers: ContentReaders { destinations.readers }
 
     /// - Parameters:
-    ///   - generation: the current generation; for a withdrawal, the withdrawn generation.
+    ///   - current: the current generation; for a withdrawal, the withdrawn generation. Evaluated only if the event
+    ///     needs it.
     ///   - isWithdrawn: the copy is withdrawn.
     ///   - usage: for the end of a run: what it used.
     mutating func log(
-        _ event: EngineEvent, generation: CurrentGeneration?, isWithdrawn: Bool = false, usage: RunUsage? = nil
+        _ event: EngineEvent, generation current: @autoclosure () -> CurrentGeneration?, isWithdrawn: Bool = false,
+        usage: RunUsage? = nil
     ) {
         switch event {
         case .received(let cause):
@@ -59,17 +61,14 @@ struct PipelineLogger: Sendable {
         case .waitingEnded(let reason):
             log.log(.waited, [.wait: .string(reason.rawValue)])
         case .runStarted(let order):
-            var fields: [JournalField: Logger.MetadataValue] = [
-                .run: .stringConvertible(order.run), .causes: .string(order.causes.summary),
-            ]
-            if order.isUnconditional { fields[.detail] = .string(RunOrder.unconditional) }
-            log.log(.runStarted, fields)
+            log.log(.runStarted, started(order))
             events.publish(.runStarted(RunStatus(order), of: name, at: WallClock.now))
         // The comment is a part of the content, so only users who may read the content may see it.
         case .signed where !readers.isPublic(name): break
         case .signed(let comment):
             log.log(.signed, level: limiter.logs(.signed) ? nil : .debug, [.comment: .string(comment)])
         case .runEnded(let summary, let next):
+            let generation = current()
             ended(summary, next: next, of: generation, isWithdrawn: isWithdrawn)
             events.publish(
                 .runEnded(
@@ -100,19 +99,19 @@ struct PipelineLogger: Sendable {
             limiter.log(.expiredNoMore, [.pipeline: .string(name)])
             publish(.expiredNoMore)
         case .contentExpired:
-            limiter.log(.contentExpired, sameCopy(generation))
+            limiter.log(.contentExpired, sameCopy(current()))
             publish(.contentExpired)
         case .contentExpiredNoMore:
-            limiter.log(.contentExpiredNoMore, sameCopy(generation))
+            limiter.log(.contentExpiredNoMore, sameCopy(current()))
             publish(.contentExpiredNoMore)
         case .withdrawn(let checked):
-            limiter.log(.withdrawn, sameCopy(generation, checked))
+            limiter.log(.withdrawn, sameCopy(current(), checked))
             publish(.withdrawn)
         case .withdrawnDamaged(let lost, let checked):
             limiter.log(.withdrawn, text: Self.withdrawnDamaged, sameCopy(lost, checked))
             publish(.withdrawn)
         case .returned:
-            limiter.log(.returned, sameCopy(generation))
+            limiter.log(.returned, sameCopy(current()))
             publish(.returned)
         }
     }
@@ -134,6 +133,14 @@ struct PipelineLogger: Sendable {
     /// Publishes a change of the copy; the state of the pipeline is the same.
     private func publish(_ message: JournalMessage) {
         events.publish(.state(state, of: name, detail: "\(message.text)", at: WallClock.now))
+    }
+
+    private func started(_ order: RunOrder) -> [JournalField: Logger.MetadataValue] {
+        var fields: [JournalField: Logger.MetadataValue] = [
+            .run: .stringConvertible(order.run), .causes: .string(order.causes.summary),
+        ]
+        if order.isUnconditional { fields[.detail] = .string(RunOrder.unconditional) }
+        return fields
     }
 
     private func received(_ cause: RunCause) -> [JournalField: Logger.MetadataValue] {

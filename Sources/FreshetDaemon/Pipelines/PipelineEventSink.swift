@@ -59,13 +59,15 @@ final class PipelineEventSink: Sendable {
             handlers.recorder.recordOccurrence(cause.signal, cause.detail, pipeline: name, count: cause.count)
         }
         let isWithdrawn = report.copy?.withdrawnSince != nil
-        let generation: CurrentGeneration? =
+        /// Most events need no generation.
+        var generation: CurrentGeneration? {
             switch event {
             case .withdrawn, .returned: report.copy
             // A damaged generation is not kept, so it is not the copy.
             case .withdrawnDamaged(let lost, _): lost
             default: isWithdrawn ? nil : report.copy
             }
+        }
         logger.withLock { $0.log(event, generation: generation, isWithdrawn: isWithdrawn, usage: report.usage) }
         switch event {
         case .runEnded(let summary, _):

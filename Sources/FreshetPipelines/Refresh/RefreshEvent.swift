@@ -80,6 +80,8 @@ package enum RefreshEvent: Hashable, Sendable {
     /// No run is to start any more.
     case stopped
 
+    var isWoke: Bool { if case .woke = self { true } else { false } }
+
     /// Whether the event grants a permit.
     var isGrant: Bool { if case .permitGranted = self { true } else { false } }
 }

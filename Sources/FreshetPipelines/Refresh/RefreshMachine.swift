@@ -58,7 +58,7 @@ package struct RefreshMachine: Sendable {
 
     /// Handles events that came together, in their order, and returns the actions.
     package mutating func handle(_ events: [Event], now: Instant) -> [Action] {
-        if events.contains(.woke) { woke(now) }
+        if events.contains(where: \.isWoke) { woke(now) }
         elapse(now)
         for event in events { apply(event, now) }
         elapse(now)

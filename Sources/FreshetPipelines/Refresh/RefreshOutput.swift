@@ -8,24 +8,28 @@ struct RefreshOutput: Sendable {
 
     init(_ activity: PipelineActivity) { self.activity = activity }
 
-    mutating func add(_ action: RefreshAction) { actions.append(action) }
+    mutating func add(_ action: RefreshAction) {
+        // For all actions of usual events, so that the array is not copied while it grows.
+        if actions.isEmpty { actions.reserveCapacity(6) }
+        actions.append(action)
+    }
 
-    mutating func report(_ event: EngineEvent) { actions.append(.report(event)) }
+    mutating func report(_ event: EngineEvent) { add(.report(event)) }
 
     mutating func answer(_ requests: [UInt64], _ answer: RefreshAnswer) {
-        for request in requests { actions.append(.answer(request: request, answer)) }
+        for request in requests { add(.answer(request: request, answer)) }
     }
 
     /// Stores the used part of the budget, if it has changed.
     mutating func remember(_ spent: [RequestMeter.Spent]?) {
-        if let spent { actions.append(.rememberRequests(spent)) }
+        if let spent { add(.rememberRequests(spent)) }
     }
 
     /// Sets the timer, if that is a change.
     mutating func wake(at instant: BootInstant?) {
         guard instant != wake else { return }
         wake = instant
-        actions.append(.wake(at: instant))
+        add(.wake(at: instant))
     }
 
     /// Whether a permit was requested just now. It may be granted immediately: only the next call knows whether the run

@@ -4,7 +4,7 @@ import FreshetModel
 /// rejected.
 struct CopyRecord: Sendable {
     /// The current generation, published or withdrawn; nil: there is no copy.
-    private(set) var generation: CurrentGeneration?
+    @Boxed private(set) var generation: CurrentGeneration?
     /// Why the copy is not known, as a clause; nil: it is known.
     @Boxed private(set) var error: String?
     /// When a check last confirmed the copy.
@@ -41,6 +41,9 @@ struct CopyRecord: Sendable {
         if let signed, signed.digest == copy?.digest { copy?.comment = signed.comment }
         return copy
     }
+
+    /// The current generation with the comment of its signature, for a report.
+    var shared: Boxed<CurrentGeneration> { signed == nil ? _generation : Boxed(wrappedValue: current) }
 
     /// Whether a partial result may replace the copy: it is not pinned, withdrawn or rolled back to.
     var isReplaceable: Bool {

@@ -2,8 +2,9 @@
 struct EvaluationContext: Sendable {
     /// The keys on the path to the branch; empty: the pipeline's own stage.
     var path: [String] = []
-    /// The parts of the innermost fan-out, and the number of the branch in it; nil: the stage is not the branch's own.
-    var branch: (parts: BranchParts, number: Int)?
+    /// The parts of the innermost fan-out, the number of the branch in it, and the placeholders of the source of its
+    /// stage, which is the same for all branches; nil: the stage is not the branch's own.
+    var branch: (parts: BranchParts, number: Int, placeholders: [URLTemplate.Placeholder])?
     /// The variables of the stage's programs, the innermost last.
     var variables: [JQVariable] = []
     /// The values of the placeholders. A placeholder of an item without a value is missing here.

@@ -11,6 +11,8 @@ struct NextPermit {
         var number: UInt64
         var ticket: RequestLimiter.Ticket
         var origin: HTTPOrigin?
+        /// The description of the queue, which two events about one wait share.
+        var description: String?
     }
 
     @Boxed private var permit: Permit?
@@ -35,6 +37,21 @@ struct NextPermit {
     mutating func take() -> Permit? {
         defer { permit = nil }
         return permit
+    }
+
+    /// The description of the queue for the event that a wait begins, and for the change of the state that follows it.
+    ///
+    /// - Parameter begins: whether it is the first of the two.
+    mutating func detailed(_ wait: Wait, begins: Bool, by limiter: RequestLimiter) -> Wait {
+        guard begins || permit?.description == nil else {
+            var wait = wait
+            if wait.reason == .permit { wait.detail = permit?.description }
+            permit?.description = nil
+            return wait
+        }
+        let detailed = detailed(wait, by: limiter)
+        if begins, wait.reason == .permit { permit?.description = detailed.detail }
+        return detailed
     }
 
     /// The wait with the limiter's description of the queue, if it is a wait for this permit.
@@ -74,12 +91,14 @@ extension PipelineRunner {
 
     /// The event with a description of the queue for permits, if it is about a wait for a permit.
     func detailed(_ event: EngineEvent) -> EngineEvent {
-        func detailed(_ wait: Wait) -> Wait {
-            state.withLock { [limiter = world.requestLimiter] in $0.permit.detailed(wait, by: limiter) }
+        func detailed(_ wait: Wait, begins: Bool) -> Wait {
+            state.withLock { [limiter = world.requestLimiter] state in
+                state.permit.detailed(wait, begins: begins, by: limiter)
+            }
         }
         return switch event {
-        case .waitingBegan(let wait): .waitingBegan(detailed(wait))
-        case .stateChanged(.waiting(let wait)): .stateChanged(.waiting(detailed(wait)))
+        case .waitingBegan(let wait): .waitingBegan(detailed(wait, begins: true))
+        case .stateChanged(.waiting(let wait)): .stateChanged(.waiting(detailed(wait, begins: false)))
         default: event
         }
     }

@@ -167,7 +167,7 @@ package final class PipelineRunner: Sendable {
                     withdraws: state.configuration.definition.cache.withdraws,
                     findsExpiry: state.configuration.definition.check.findsExpiry, now: now,
                     wallNow: { world.clock.wallNow })
-                return state.machine.handle(copyChanges + events, now: now)
+                return state.machine.handle(copyChanges.isEmpty ? events : copyChanges + events, now: now)
             }
             events = []
             for action in actions { perform(action, in: &group, &events) }
@@ -212,7 +212,7 @@ package final class PipelineRunner: Sendable {
                 summary.mirror = state.runs.progress?.mirror
                 // The machine does not know mirrors.
                 state.machine.runs.record(mirror: summary.mirror, of: summary.run)
-                var report = PipelineReport(.runEnded(summary, next: next), copy: state.copy.current)
+                var report = PipelineReport(.runEnded(summary, next: next), sharing: state.copy.shared)
                 report.usage = state.runs.usage
                 report.committed = state.runs.ended(summary, report.copy)
                 state.forgetRemembered()
@@ -227,7 +227,7 @@ package final class PipelineRunner: Sendable {
 
     /// Reports an event with the current copy.
     func report(_ event: EngineEvent) {
-        send(PipelineReport(event, copy: state.withLock { $0.copy.current }))
+        send(PipelineReport(event, sharing: state.withLock { $0.copy.shared }))
     }
 
     private func start(_ order: RunOrder, in group: inout DiscardingTaskGroup) {
@@ -252,6 +252,8 @@ package final class PipelineRunner: Sendable {
 
     /// Appends a record to the queue for the store; the pipeline does not wait for the disk.
     private func enqueue(_ record: RecordQueue.Record, in group: inout DiscardingTaskGroup) {
+        // The usual record of a run needs no task.
+        if case .run(let run) = record, state.withLock({ $0.records.isEmpty }), world.store.recordNow(run) { return }
         guard state.withLock({ $0.records.append(record) }) else { return }
         group.addTask { [self] in
             while let record = state.withLock({ $0.records.next() }) { await write(record) }

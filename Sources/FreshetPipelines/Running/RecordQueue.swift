@@ -25,6 +25,9 @@ struct RecordQueue {
         return !isWriting
     }
 
+    /// Whether a record may be written before its caller goes on, because no earlier one is still to be written.
+    var isEmpty: Bool { records.isEmpty && !isWriting }
+
     /// Takes the next record, also one that was appended meanwhile; nil: there is none, and the task ends.
     mutating func next() -> Record? {
         isWriting = !records.isEmpty

@@ -10,7 +10,8 @@ struct RequestLimiterMachine<Grant> {
 
     private struct QueueKey: Hashable {
         var pipeline: UInt64
-        var origin: HTTPOrigin?
+        /// The index of the origin.
+        var origin: Int
     }
 
     private struct WaitQueue {
@@ -20,6 +21,8 @@ struct RequestLimiterMachine<Grant> {
     }
 
     private struct OriginState {
+        /// Nil: the requests without an origin, which have no own limit.
+        var origin: HTTPOrigin?
         var taken = 0
         /// The positions of the queues at this origin.
         var positions = PositionList()
@@ -30,12 +33,17 @@ struct RequestLimiterMachine<Grant> {
     private var limits: Limits
     private var lastTicket: UInt64 = 0
     private var lastPosition: UInt64 = 0
-    private var taken: [UInt64: HTTPOrigin?] = [:]
+    /// The index of the origin of each permit in use.
+    private var taken: [UInt64: Int] = [:]
     private var waiting: [UInt64: (queue: QueueKey, grant: Grant)] = [:]
     private var queues: [QueueKey: WaitQueue] = [:]
     private var queueAtPosition: [UInt64: QueueKey] = [:]
-    /// The origins with requests in progress or waiting. The entry for nil has no own limit.
-    private var origins: [HTTPOrigin?: OriginState] = [:]
+    /// The indexes of the origins with requests in progress or waiting. A request looks its origin up once; everything
+    /// else has the index, which is neither hashed nor compared as a text.
+    private var indexes: [HTTPOrigin?: Int] = [:]
+    private var origins: [OriginState] = []
+    /// The indexes without an origin.
+    private var freeIndexes: [Int] = []
     /// The positions of all queues.
     private var positions = PositionList()
     /// The least position of each origin that is below its limit.
@@ -49,7 +57,7 @@ struct RequestLimiterMachine<Grant> {
     var waitingCount: Int { waiting.count }
     /// Whether the machine has no state at all.
     var isEmpty: Bool {
-        taken.isEmpty && waiting.isEmpty && queues.isEmpty && queueAtPosition.isEmpty && origins.isEmpty
+        taken.isEmpty && waiting.isEmpty && queues.isEmpty && queueAtPosition.isEmpty && indexes.isEmpty
             && positions.first == nil && open.first == nil
     }
 
@@ -57,6 +65,7 @@ struct RequestLimiterMachine<Grant> {
         for pipeline: UInt64, at origin: HTTPOrigin?, _ grant: Grant
     ) -> (ticket: UInt64, isGranted: Bool) {
         lastTicket += 1
+        let origin = index(of: origin)
         if taken.count < limits.total, isBelowLimit(origin) {
             take(lastTicket, at: origin)
             return (lastTicket, true)
@@ -71,7 +80,7 @@ struct RequestLimiterMachine<Grant> {
     /// Returns the handler of the request that gets the released permit.
     mutating func release(_ ticket: UInt64) -> Grant? {
         if let origin = taken.removeValue(forKey: ticket) {
-            origins[origin]?.taken -= 1
+            origins[origin].taken -= 1
             update(origin)
             return next()
         }
@@ -86,21 +95,20 @@ struct RequestLimiterMachine<Grant> {
     /// Returns the handlers of the requests that get a permit now.
     mutating func change(_ new: Limits) -> [Grant] {
         limits = Self.sound(new)
-        for origin in origins.keys { update(origin) }
+        for origin in indexes.values { update(origin) }
         var granted: [Grant] = []
         while let grant = next() { granted.append(grant) }
         return granted
     }
 
     func queue(of ticket: UInt64) -> RequestLimiter.Queue? {
-        guard let key = waiting[ticket]?.queue, let queue = queues[key], let state = origins[key.origin] else {
-            return nil
-        }
+        guard let key = waiting[ticket]?.queue, let queue = queues[key] else { return nil }
         if isBelowLimit(key.origin) {
             return RequestLimiter.Queue(limit: limits.total, ahead: positions.count(before: queue.position))
         }
         return RequestLimiter.Queue(
-            origin: key.origin, limit: limits.perOrigin, ahead: state.positions.count(before: queue.position))
+            origin: origins[key.origin].origin, limit: limits.perOrigin,
+            ahead: origins[key.origin].positions.count(before: queue.position))
     }
 
     /// Grants a free permit to the next queue, if there is one.
@@ -122,14 +130,14 @@ struct RequestLimiterMachine<Grant> {
         queues[key] = WaitQueue(position: lastPosition, tickets: tickets)
         queueAtPosition[lastPosition] = key
         positions.insert(lastPosition)
-        origins[key.origin, default: OriginState()].positions.insert(lastPosition)
+        origins[key.origin].positions.insert(lastPosition)
     }
 
     private mutating func endToWait(_ key: QueueKey, _ position: UInt64) {
         queues[key] = nil
         queueAtPosition[position] = nil
         positions.remove(position)
-        origins[key.origin]?.positions.remove(position)
+        origins[key.origin].positions.remove(position)
     }
 
     /// After a burst in which thousands of requests waited, the empty tables would keep their memory.
@@ -138,26 +146,51 @@ struct RequestLimiterMachine<Grant> {
         (waiting, queues, queueAtPosition) = ([:], [:], [:])
     }
 
-    private mutating func take(_ ticket: UInt64, at origin: HTTPOrigin?) {
-        taken[ticket] = .some(origin)
-        origins[origin, default: OriginState()].taken += 1
+    private mutating func take(_ ticket: UInt64, at origin: Int) {
+        taken[ticket] = origin
+        origins[origin].taken += 1
         update(origin)
     }
 
-    private func isBelowLimit(_ origin: HTTPOrigin?) -> Bool {
-        origin == nil || (origins[origin]?.taken ?? 0) < limits.perOrigin
+    private func isBelowLimit(_ origin: Int) -> Bool {
+        origins[origin].taken < limits.perOrigin || origins[origin].origin == nil
     }
 
     /// Updates the `open` list after a change of an origin's permits or queues.
-    private mutating func update(_ origin: HTTPOrigin?) {
-        guard var state = origins[origin] else { return }
-        let now = isBelowLimit(origin) ? state.positions.first : nil
-        if now != state.open {
-            if let before = state.open { open.remove(before) }
+    private mutating func update(_ origin: Int) {
+        let (first, before) = (origins[origin].positions.first, origins[origin].open)
+        let now = isBelowLimit(origin) ? first : nil
+        if now != before {
+            if let before { open.remove(before) }
             if let now { open.insert(now) }
-            state.open = now
+            origins[origin].open = now
         }
-        origins[origin] = state.taken == 0 && state.positions.first == nil ? nil : state
+        if first == nil, origins[origin].taken == 0 { forget(origin) }
+    }
+
+    /// The index of an origin, which is given a request.
+    private mutating func index(of origin: HTTPOrigin?) -> Int {
+        if let index = indexes[origin] { return index }
+        let index = freeIndexes.popLast() ?? origins.count
+        if index == origins.count {
+            origins.append(OriginState(origin: origin))
+        } else {
+            origins[index] = OriginState(origin: origin)
+        }
+        indexes[origin] = index
+        return index
+    }
+
+    /// Frees the index of an origin without requests. After a burst with thousands of origins, the empty tables would
+    /// keep their memory.
+    private mutating func forget(_ index: Int) {
+        indexes[origins[index].origin] = nil
+        if indexes.isEmpty, origins.count > 64 {
+            (indexes, origins, freeIndexes) = ([:], [], [])
+        } else {
+            origins[index] = OriginState()
+            freeIndexes.append(index)
+        }
     }
 
     private static func sound(_ limits: Limits) -> Limits {

@@ -22,11 +22,12 @@ extension StageEvaluator {
         let semaphore = AsyncSemaphore(limit: each.concurrency)
         let budget = ByteBudget(definition.check.maxBytes, of: "the branches together have")
         let stored = parts.branches(items.map(\.key), below: scope.path)
+        let placeholders = each.stage.source.placeholders
         let branches = items.enumerated().map { number, item in
             Emitter<Outcome, FetchError>.once { () throws(FetchError) in
                 try await semaphore.pass { () throws(FetchError) in
                     var inner = scope.entering(item, of: each, from: list)
-                    inner.branch = (stored, number)
+                    inner.branch = (stored, number, placeholders)
                     let outcome = try await self.outcome(of: each, in: inner)
                     try budget.take(outcome.json?.count ?? 0)
                     progress.endBranch()

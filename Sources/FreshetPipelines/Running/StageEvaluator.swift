@@ -335,9 +335,10 @@ struct StageEvaluator: Sendable {
 
     private func filled(_ source: SourceDefinition, in scope: EvaluationContext) throws(FetchError) -> SourceDefinition
     {
-        let names = Set(scope.variables.map(\.name))
-        for placeholder in source.placeholders
-        where scope.placeholders[placeholder] == nil && names.contains(JQVariable.name(placeholder.name)) {
+        for placeholder in scope.branch?.placeholders ?? source.placeholders
+        where scope.placeholders[placeholder] == nil
+            && scope.variables.contains(where: { $0.name == JQVariable.name(placeholder.name) })
+        {
             throw .failed(RunFailure(.content, "the item has no text or number at '\(placeholder)'"))
         }
         do throws(RunFailure) {

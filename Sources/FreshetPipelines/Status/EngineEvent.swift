@@ -4,10 +4,10 @@ package import FreshetModel
 package struct PipelineReport: Sendable {
     package var event: EngineEvent
     /// The current generation, published or withdrawn; nil: there is no copy.
-    package var copy: CurrentGeneration?
+    @Boxed package var copy: CurrentGeneration?
     /// For the end of a run: the generation that the run has committed and that is still published; nil: there is no
     /// such generation. A run that failed or was superseded may have committed before.
-    package var committed: CurrentGeneration?
+    @Boxed package var committed: CurrentGeneration?
     /// For the end of a run: what it used.
     package var usage: RunUsage?
 
@@ -19,6 +19,12 @@ package struct PipelineReport: Sendable {
         self.copy = copy
         self.committed = committed
         self.usage = usage
+    }
+
+    /// A report that shares the copy with its runner: each run makes several reports.
+    init(_ event: EngineEvent, sharing copy: Boxed<CurrentGeneration>) {
+        self.event = event
+        _copy = copy
     }
 }
 

@@ -241,6 +241,8 @@ package protocol SnapshotStore: Sendable {
     func rememberParameters(_ pipeline: String, _ settings: @escaping @Sendable () -> [String: String]) async
     /// Stores a run. A crash may lose the runs of the last moment.
     func record(_ run: RunRecord) async
+    /// Records a run like ``record(_:)``, if that takes no wait. Returns false if it was not recorded.
+    func recordNow(_ run: RunRecord) -> Bool
     /// The machine is about to sleep: stores what waits to be stored, without waiting for it.
     func willSleep()
     /// Stored parts of a pipeline's snapshots, in the order of their names; nil: there is none of this name. The answer may
@@ -256,6 +258,7 @@ package protocol SnapshotStore: Sendable {
 /// Defaults for a store without readers: it cannot withdraw a copy, and has no access rights.
 extension SnapshotStore {
     package func willSleep() {}
+    package func recordNow(_ run: RunRecord) -> Bool { false }
     package func setAccess(_ definition: PipelineDefinition) async {}
     package func withdraw(
         _ pipeline: String, unless isMoot: @escaping @Sendable () -> Bool

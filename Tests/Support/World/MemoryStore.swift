@@ -13,6 +13,10 @@ package final class MemoryStore: SnapshotStore {
         package var validators = Validators()
         package var binding: String?
         package var records: [RunRecord] = []
+        /// Whether a record is taken without a wait, as by a store that writes later.
+        package var takesRecordsNow = false
+        /// How many records were written by a task.
+        package var waitedRecords = 0
         /// How often validators were asked for.
         package var validatorQuestions = 0
         package var unchanged = 0
@@ -172,9 +176,18 @@ package final class MemoryStore: SnapshotStore {
         state.withLock { $0.remembered.parameters = settings }
     }
 
+    package func recordNow(_ run: RunRecord) -> Bool {
+        state.withLock { state in
+            guard state.takesRecordsNow else { return false }
+            state.records.append(run)
+            return true
+        }
+    }
+
     package func record(_ run: RunRecord) async {
         state.withLock { state in
             state.records.append(run)
+            state.waitedRecords += 1
             state.remembered.lastRun = run.number
             state.remembered.lastRunRecord = run
         }

@@ -104,6 +104,18 @@ struct RunnerTests {
         #expect(stage.outcomes == [.failed])
     }
 
+    @Test("the record of a run that the store takes without a wait needs no task", arguments: [true, false])
+    func recordWithoutTask(_ isTaken: Bool) throws {
+        let stage = try Stage()
+        stage.store.state.withLock { $0.takesRecordsNow = isTaken }
+        try stage.start()
+        try stage.fire("start")
+        try stage.advance(10)
+        try stage.fire("reload")
+        #expect(stage.store.records.map(\.number) == [1, 2])
+        #expect(stage.store.state.withLock { $0.waitedRecords } == (isTaken ? 0 : 2))
+    }
+
     @Test("the same content is unchanged")
     func unchanged() throws {
         let stage = try Stage()
