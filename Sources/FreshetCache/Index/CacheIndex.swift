@@ -75,6 +75,7 @@ struct CacheIndex: ~Copyable, @unchecked Sendable {
                 for step in Self.migrations[Int(format)...] { try database.execute(step) }
                 try database.execute(
                     "PRAGMA application_id = \(Self.applicationID); PRAGMA user_version = \(Self.knownVersion)")
+                if header.isDamaged(for: format) { try IndexValidation.setUnfinished(in: database) }
                 try database.commit()
             }
             var found = header.isDamaged(for: format) ? [IndexRepair("the number of the format", isDropped: false)] : []

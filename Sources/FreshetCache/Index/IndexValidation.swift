@@ -127,12 +127,37 @@ enum IndexValidation {
                 let rows = database.changedRows
                 if rows > 0 { repairs.append(IndexRepair(rule.place, rows: rows, isDropped: false)) }
             }
+            if !repairs.isEmpty { try setUnfinished(in: database) }
             try database.commit()
             return repairs
         } catch {
             database.rollBack()
             throw error
         }
+    }
+
+    /// The key of the mark that ``StartRepair`` has to follow. It is a state of the first pipeline, because an older
+    /// version would refuse an index with another table.
+    private static let unfinishedKey = "repairs-unfinished"
+
+    /// Marks that values were repaired and that ``StartRepair`` has not compared the others with the files. Call it in the
+    /// transaction of the repairs: the process may be killed before the comparison. Without a pipeline there is nothing
+    /// to compare.
+    static func setUnfinished(in database: SQLiteDatabase) throws(SQLiteError) {
+        try database.run(
+            "INSERT OR REPLACE INTO state SELECT id, ?, x'' FROM pipelines ORDER BY id LIMIT 1", .text(unfinishedKey))
+    }
+
+    /// Whether an earlier start was killed before ``StartRepair`` had finished.
+    static func isUnfinished(in database: SQLiteDatabase) throws(SQLiteError) -> Bool {
+        try database.row(
+            "SELECT 1 FROM state WHERE pipeline = (SELECT min(id) FROM pipelines) AND key = ?", .text(unfinishedKey)
+        ) { _ in true } ?? false
+    }
+
+    /// Removes the mark.
+    static func setFinished(in database: SQLiteDatabase) throws(SQLiteError) {
+        try database.run("DELETE FROM state WHERE key = ?", .text(unfinishedKey))
     }
 
     private static func hasRows(_ table: String, in database: SQLiteDatabase) throws(SQLiteError) -> Bool {

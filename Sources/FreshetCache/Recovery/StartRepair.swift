@@ -13,12 +13,22 @@ struct StartRepair {
         var rows = try context.withIndex { (index) throws(SQLiteError) in try index.pipelines.all() }
         let kinds = try repairKinds(of: &rows)
         if kinds > 0 { found.append(IndexRepair("pipelines.is_set", rows: kinds, isDropped: false)) }
-        // Sizes are compared only if there were errors, or if content would be removed because of them.
+        // Sizes are compared only if there were errors, also in an earlier start that was killed meanwhile, or if
+        // content would be removed because of them.
         try context.measure()
-        let isDoubtful = !repairs.isEmpty || space.isOverLimit
+        var hasRepairs = !repairs.isEmpty
+        if !hasRepairs {
+            hasRepairs = try context.withIndex { (index) throws(SQLiteError) in
+                try IndexValidation.isUnfinished(in: index.database)
+            }
+        }
+        let isDoubtful = hasRepairs || space.isOverLimit
         let sizes = isDoubtful ? try repairSizes() : 0
-        if !repairs.isEmpty {
-            try context.withIndex { (index) throws(SQLiteError) in try index.history.putKept() }
+        if hasRepairs {
+            try context.transaction { (index) throws(SQLiteError) in
+                try index.history.putKept()
+                try IndexValidation.setFinished(in: index.database)
+            }
         }
         if sizes > 0 { found.append(IndexRepair("the size of content", rows: sizes, isDropped: false)) }
         // Each repair is reported once.

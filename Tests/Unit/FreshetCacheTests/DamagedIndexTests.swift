@@ -196,6 +196,24 @@ struct DamagedIndexTests {
         #expect(!kept.isEmpty && history.map(\.digest) == kept && history.allSatisfy { $0.isKept && $0.size > 0 })
     }
 
+    @Test(
+        "sizes are compared with the files also if the start that repaired other values was killed before",
+        arguments: ["UPDATE runs SET started = -1", "PRAGMA user_version = 3"])
+    func killedBeforeSizes(damage: String) throws {
+        let damaged = try DamagedIndex.pristine()
+        try damaged.set("size", of: "generations", to: "5000")
+        do { try SQLiteDatabase(path: damaged.path, busyTimeout: 1000).execute(damage) }
+        do {
+            let killed = try CacheIndex(path: damaged.path, checksPages: true)
+            #expect(!killed.repairs.isEmpty)
+        }
+        #expect(try CacheFixture(damaged.directory).report.indexRepairs.map(\.place) == ["the size of content"])
+        // Once.
+        #expect(try CacheFixture(damaged.directory).report.indexRepairs.isEmpty)
+        let database = try SQLiteDatabase(path: damaged.path, busyTimeout: 1000)
+        #expect(try !IndexValidation.isUnfinished(in: database))
+    }
+
     @Test("each column of the schema has a rule")
     func rules() throws {
         let pristine = try DamagedIndex.pristine()
