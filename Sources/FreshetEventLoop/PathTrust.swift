@@ -157,7 +157,7 @@ package struct PathTrust: Hashable, Sendable {
         ) throws(ValidationError) {
             let parent = PathTrust.plainParent(of: path)
             let known = trusted.withLock { $0 }
-            if let parent, let known, known.trust == trust, known.directory.utf8.elementsEqual(parent),
+            if let parent, let known, known.trust == trust, PathTrust.areEqual(known.directory, parent),
                 let found = try? entry(path), found.kind == .file
             {
                 return try trust.check(found, at: path)
@@ -211,6 +211,15 @@ package struct PathTrust: Hashable, Sendable {
             before = byte
         }
         return before == slash ? nil : utf8[..<last]
+    }
+
+    /// Whether a path has these bytes. Characters that Unicode calls equal are other names.
+    private static func areEqual(_ path: String, _ other: Substring.UTF8View) -> Bool {
+        // Element by element, the views take ten times as long, and each file of the configuration is compared.
+        let result = path.utf8.withContiguousStorageIfAvailable { bytes in
+            other.withContiguousStorageIfAvailable { bytes.count == $0.count && bytes.elementsEqual($0) }
+        }
+        return (result ?? nil) ?? path.utf8.elementsEqual(other)
     }
 
     /// The value of errno(3).
