@@ -164,7 +164,7 @@ final class Daemon {
         let signals = SignalRegistry(context, recorder)
         let host = PipelineHost(
             context, parts.engine, parts.store, parts.fleet,
-            HookAssigner(parts.hooks, parts.store, isStateLost: parts.isIndexNew), signals, networks, commits,
+            HookAssigner(context, parts.hooks, parts.store, isStateLost: parts.isIndexNew), signals, networks, commits,
             recorder, status, overview, ReloadLock())
         overview.begin { [weak host] in host?[$0].map(PipelineOverview.Entry.init) }
         host.use(configuration.daemon)
@@ -213,7 +213,10 @@ final class Daemon {
             return tasks.end(.failure)
         }
         await host.start(configuration.pipelines)
-        host.hide(parameters: [])
+        // The secrets of the configuration are hidden already; the rest are values of parameters.
+        if configuration.pipelines.contains(where: { $0.parameters.contains(where: \.isSecret) }) {
+            host.hide(parameters: [])
+        }
         let composer = StatusComposer(
             context: context, parts: made.parts, overview: made.overview, networks: host.networks,
             reloader: made.reloader)

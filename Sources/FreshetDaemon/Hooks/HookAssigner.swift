@@ -10,6 +10,7 @@ final class HookAssigner {
     typealias Current = (_ pipeline: String) -> CurrentGeneration?
 
     let scheduler: HookScheduler
+    private let context: DaemonContext
     private let store: CacheStore
     /// The index is new, so the last successful runs of hooks are unknown.
     private var isStateLost: Bool
@@ -22,7 +23,11 @@ final class HookAssigner {
     /// The identities of hooks whose file has errors: their states stay until the file is repaired or removed.
     private var invalid: Set<String> = []
 
-    init(_ scheduler: HookScheduler, _ store: CacheStore, isStateLost: Bool) {
+    /// The name of ``assign(_:_:)`` in the log.
+    private static let job = "assignment of hooks"
+
+    init(_ context: DaemonContext, _ scheduler: HookScheduler, _ store: CacheStore, isStateLost: Bool) {
+        self.context = context
         self.scheduler = scheduler
         self.store = store
         self.isStateLost = isStateLost
@@ -61,11 +66,15 @@ final class HookAssigner {
         guard !definitions.isEmpty else { return }
         // With a new index, the last successful runs of hooks are unknown, so the hooks run again for the current
         // generations.
-        let all = definitions.map { definition in
-            PipelineHooks(
-                pipeline: definition.name,
-                hooks: definition.hooks.map(\.identity) + (sharedByPipeline[definition.name] ?? []),
-                notified: isStateLost ? nil : self.current(definition, current)?.identity)
+        var all: [PipelineHooks] = []
+        all.reserveCapacity(definitions.count)
+        for (index, definition) in definitions.enumerated() {
+            await context.giveWay(before: index, Self.job)
+            all.append(
+                PipelineHooks(
+                    pipeline: definition.name,
+                    hooks: definition.hooks.map(\.identity) + (sharedByPipeline[definition.name] ?? []),
+                    notified: isStateLost ? nil : self.current(definition, current)?.identity))
         }
         // If the stored states cannot be read, the hooks run again: they may be pending.
         let memories =
@@ -73,7 +82,9 @@ final class HookAssigner {
             ?? Dictionary(
                 all.map { ($0.pipeline, Dictionary($0.hooks.map { ($0, StoredHookState()) }) { first, _ in first }) }
             ) { first, _ in first }
-        for definition in definitions {
+        for (index, definition) in definitions.enumerated() {
+            // A pending hook of several pipelines must not run before all of them have it.
+            if sharedByPipeline.isEmpty { await context.giveWay(before: index, Self.job) }
             // Most pipelines have no hooks.
             if areNew, definition.hooks.isEmpty, sharedByPipeline[definition.name] == nil { continue }
             if sharedByPipeline[definition.name] != nil {

@@ -52,7 +52,7 @@ final class SharedWork<Result: Sendable>: Sendable {
 
 extension DaemonContext {
     /// The number of items for which a second thread is worth its start.
-    private static let worthTwoThreads = 2 * pipelinesPerPause
+    static let worthTwoThreads = 2 * pipelinesPerPause
 
     /// Does work on many items on the event loop and, if there are many, on a worker thread. Other work continues
     /// meanwhile.
