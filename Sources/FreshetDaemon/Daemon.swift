@@ -226,6 +226,11 @@ final class Daemon {
         if !context.notifier.isConnected { context.log.log(.noManager) }
         context.log.log(
             .ready, [.pipelines: .stringConvertible(host.running.count), .version: .string(Version.current)])
+        // Another thread loads libcurl before the first request needs it, but not before READY: meanwhile each start of
+        // a thread waits for glibc's lock of the list of libraries, and the start needs some threads.
+        if configuration.pipelines.contains(where: \.makesRequests) {
+            context.pools.helpers.perform("libcurl") { CurlLibrary.load() }
+        }
         // The first steps of the pipelines need not delay READY.
         tasks.add { await made.parts.engine.run() }
         standard.start.fire("the daemon is ready")

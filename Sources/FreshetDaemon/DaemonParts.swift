@@ -36,6 +36,8 @@ struct DaemonParts: Sendable {
         _ status: StatusReporter, _ overview: PipelineOverview
     ) async throws {
         let (loop, pools, directories) = (context.loop, context.pools, context.directories)
+        // The open cache has locked the state directory. The network is looked at meanwhile.
+        async let prepared: Void = pools.programs.run { try ProgramInputFiles.prepareAll(in: directories) }
         let opening = try await CacheOpening(opened, context, configuration, commits)
         (cache, store, isIndexNew) = (opening.cache, opening.store, opening.isIndexNew)
         secrets = SecretReader(
@@ -68,7 +70,7 @@ struct DaemonParts: Sendable {
                 copies: directories.cache + "/current"),
             transformer: JQTransformer(loop, workers: pools.helpers, memory: memory, gaps: gaps.report), store: store,
             clock: context.clock, requestLimiter: requestLimiter, memory: memory, prober: http,
-            sharing: fleet, helpers: try await CheckHelpers(context),
+            sharing: fleet, helpers: CheckHelpers(context),
             unpacker: Unpacker(loop, workers: pools.helpers, gaps: gaps.report),
             redact: { [redactor = context.redactor] in redactor.text($0) })
         let engine = PipelineEngine(dependencies) { [flapLog = context.flapLog] in
@@ -78,7 +80,7 @@ struct DaemonParts: Sendable {
         }
         self.engine = engine
         systemBus = BusConnection(loop, .system)
-        hooks = try await HookScheduler(context, store, systemBus, fleet, status)
+        hooks = HookScheduler(context, store, systemBus, fleet, status)
         sleep = SleepMonitor(loop, bus: systemBus) {
             // At a wake, a new network epoch begins and all pipelines are notified before the signal fires.
             network.beginEpoch()
@@ -86,5 +88,6 @@ struct DaemonParts: Sendable {
         }
         sessions = SessionMonitor(bus: systemBus, scope: context.options.isSystemService ? .local : .user(geteuid()))
         files = FileMonitor(loop) { path, fact, _ in fileEvents.publish(path, fact) }
+        try await prepared
     }
 }

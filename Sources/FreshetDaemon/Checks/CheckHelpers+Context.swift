@@ -5,9 +5,10 @@ import FreshetSystemd
 
 extension CheckHelpers {
     /// Creates the objects that verify signatures and run the programs of checks in a daemon.
-    init(_ context: DaemonContext) async throws {
+    ///
+    /// Their files need ``ProgramInputFiles/prepareAll(in:)``.
+    init(_ context: DaemonContext) {
         let files = ProgramInputFiles.checks(context.directories)
-        try await context.pools.programs.run { try files.prepare() }
         let (readers, limiter, log) = (context.readers, context.limiter, context.log)
         self.init(
             verifier: ContentVerifier(workers: context.pools.proofs),

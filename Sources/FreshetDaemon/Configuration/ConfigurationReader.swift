@@ -52,8 +52,9 @@ struct ConfigurationReader: Sendable {
     ) async -> (AtStart, Other) {
         await read(load, beside: other) { [self] loaded in
             let (configuration, environment) = checkHostEnvironment(of: selected(loaded))
-            // Another thread loads it before the first request needs it.
-            if configuration.daemon.fleet != nil || configuration.pipelines.contains(where: \.makesRequests) {
+            // A fleet's client needs it before the daemon is ready; another thread loads it meanwhile. For pipelines,
+            // see `Daemon.begin`.
+            if configuration.daemon.fleet != nil {
                 pools.helpers.perform("libcurl") { CurlLibrary.load() }
             }
             return AtStart(

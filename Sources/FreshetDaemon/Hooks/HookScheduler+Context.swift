@@ -6,15 +6,14 @@ import FreshetSystemSignals
 import FreshetSystemd
 
 extension HookScheduler {
-    /// Creates the scheduler of a daemon, and removes the files of hooks that a killed daemon left.
+    /// Creates the scheduler of a daemon. Its files need ``ProgramInputFiles/prepareAll(in:)``.
     ///
     /// - Parameter bus: the system bus, for hooks that reload a unit.
     convenience init(
         _ context: DaemonContext, _ store: CacheStore, _ bus: BusConnection, _ fleet: FleetService,
         _ status: StatusReporter
-    ) async throws {
+    ) {
         let files = ProgramInputFiles.hooks(context.directories)
-        try await context.pools.programs.run { try files.prepare() }
         let identity = MachineIdentity.read()?.bytes ?? MachineIdentity.hostName
         // A single run ends with its hooks, so nothing waits.
         let isSplayed = !context.options.once

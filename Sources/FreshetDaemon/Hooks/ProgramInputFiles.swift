@@ -56,6 +56,13 @@ struct ProgramInputFiles: Sendable {
 
     private var former: String { directory + Self.formerSuffix }
 
+    /// Prepares the directories for checks and hooks. Call it once, when no other daemon uses them. Blocks only for a
+    /// short time.
+    static func prepareAll(in directories: ServiceDirectories) throws {
+        try checks(directories).prepare()
+        try hooks(directories).prepare()
+    }
+
     /// Creates the directory, and removes files that a killed daemon left there. Blocks only for a short time: if there
     /// are many files, ``removeLeftovers(atMost:)`` removes them later.
     func prepare() throws {

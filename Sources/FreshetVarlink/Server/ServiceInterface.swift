@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The interface `org.varlink.service` of every server: the server's identity and the descriptions of its interfaces.
 enum ServiceInterface {
     static let description = """
@@ -44,6 +46,24 @@ enum ServiceInterface {
         var interfaces: [String]
     }
 
+    /// The reply to `GetInfo`. It never changes, so it is encoded once: at the first call, because the first use of an
+    /// encoder takes longer than the rest of a server's start.
+    private final class InfoReply: Sendable {
+        private let info: Info
+        private let encoded = Mutex<VarlinkParameters?>(nil)
+
+        init(_ info: Info) { self.info = info }
+
+        func parameters() throws -> VarlinkParameters {
+            try encoded.withLock { encoded in
+                if let encoded { return encoded }
+                let new = try VarlinkParameters(encoding: info)
+                encoded = new
+                return new
+            }
+        }
+    }
+
     private struct Interface: Decodable {
         var interface: String
     }
@@ -61,8 +81,7 @@ enum ServiceInterface {
         let info = Info(
             vendor: identity.vendor, product: identity.product, version: identity.version, url: identity.url,
             interfaces: texts.keys.sorted())
-        // The reply never changes, so it is encoded once.
-        let encoded = Result { try VarlinkParameters(encoding: info) }
+        let reply = InfoReply(info)
         return try VarlinkInterface(
             description: description,
             methods: [
@@ -71,6 +90,6 @@ enum ServiceInterface {
                     guard let text = texts[name] else { throw VarlinkErrorReply.interfaceNotFound(name) }
                     return try VarlinkParameters(encoding: Description(description: text))
                 }
-            ], immediateMethods: ["GetInfo": { _ in try encoded.get() }])
+            ], immediateMethods: ["GetInfo": { _ in try reply.parameters() }])
     }
 }
